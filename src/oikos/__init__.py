@@ -1,0 +1,1 @@
+"""Oikos runs the household of a small fleet: one agent, one gate, every byte on record."""

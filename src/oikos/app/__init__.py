@@ -1,0 +1,1 @@
+"""What Oikos does: the loop of a turn, the tools, the operator's intents, over the ports."""

@@ -1,0 +1,484 @@
+"""The run primitive: classify, admit, journal the start, run, journal the outcome.
+
+No other module calls a Runner. A start is journalled at the seq the gate saw, in one transaction that looks at the
+target's mode and lock again; any difference goes back to the gate (DESIGN §1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from oikos.app.feed import Feed
+from oikos.app.fleet import Fleet
+from oikos.app.hints import Hint, Hints
+from oikos.app.log import SessionLog
+from oikos.app.output import Collector
+from oikos.domain import events as ev
+from oikos.domain.agent_rules import end_wait
+from oikos.domain.consent import RUN_APPROVAL_S
+from oikos.domain.errors import Code, Refusal, SeqConflict, TargetBusy, TargetChanged, TargetError
+from oikos.domain.gate import Admission, NeedsApproval, NeedsTypedConfirmation, Question, admit, admit_probe
+from oikos.domain.instant import Instant
+from oikos.domain.inventory import Entity, Route
+from oikos.domain.mask import Secrets
+from oikos.domain.run import (
+    Exited, Limits, Lost, RemoteState, RunOrder, RunOutcome, RunReport, RunRequest, Stream, Unknown, describe, succeeded,
+)  # fmt: skip
+from oikos.domain.state import Parked, RunState, State
+from oikos.domain.verdict import Risk, Verdict
+from oikos.domain.view import for_model
+from oikos.ports import Classify, Clock, Guard, Ids, Runner, Store
+
+BUSY_WAIT_S = 30.0
+"""How long a change waits for another change of the same target before the model is told."""
+BUSY_POLL_S = 0.25
+STOP_GRACE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a tool call is answered with."""
+
+    text: str
+    refusal: str = ""
+    run_id: str = ""
+    seen: str = ""
+    told: bool = False
+    """The log has it already."""
+
+
+def refused(refusal: Refusal) -> Answer:
+    """A refusal as the model sees it (SPEC R2.8)."""
+    body = {"refused": refusal.code.value, "text": refusal.text, "do": refusal.directive}
+    return Answer(text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}")
+
+
+@dataclass(slots=True)
+class Live:
+    """A run that this process follows."""
+
+    order: RunOrder
+    route: Route
+    collector: Collector
+    task: asyncio.Task[RunReport]
+    detached: bool = False
+    killed: bool = False
+
+
+@dataclass(slots=True)
+class _Job:
+    """One run on its way through the gate."""
+
+    call_id: str
+    request: RunRequest
+    verdict: Verdict
+    order: RunOrder
+    approval: Parked | None = None
+    probed: bool = False
+    waited_s: float = 0.0
+    target: Entity | None = field(default=None)
+
+
+class Executor:
+    """Runs for one process; sessions share it."""
+
+    def __init__(self, *, store: Store, runner: Runner, clock: Clock, classify: Classify, ids: Ids, feed: Feed, fleet: Fleet,
+                 secrets: Secrets, hints: Hints, tasks: asyncio.TaskGroup) -> None:  # fmt: skip
+        self._store = store
+        self._runner = runner
+        self._clock = clock
+        self._classify = classify
+        self._ids = ids
+        self._feed = feed
+        self._fleet = fleet
+        self._secrets = secrets
+        self._hints = hints
+        self._tasks = tasks
+        self.live: dict[str, Live] = {}
+
+    # ---- a run tool call --------------------------------------------------------------------------------------------
+
+    async def run(self, log: SessionLog, request: RunRequest) -> Answer | None:
+        """Carry out a `run` call; None when it parked and is answered later."""
+        verdict = await self._classify(request.command)
+        supervised = request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
+        order = RunOrder(
+            run_id=self._ids(), session_id=log.session_id, generation=log.state.generation, target_id="", command=request.command,
+            stdin=request.stdin, limits=Limits(total_s=request.timeout_s), supervised=supervised,
+            background=request.background, keep=request.keep,
+        )  # fmt: skip
+        job = _Job(call_id=request.call_id, request=request, verdict=verdict, order=order)
+        return await self._through_the_gate(log, job)
+
+    async def resume(self, log: SessionLog, parked: Parked) -> Answer:
+        """Start a run that an operator approved; the gate judges it again at this moment (SPEC R3.3)."""
+        event = parked.event
+        order = event.order
+        verdict = await self._classify(order.command)
+        request = RunRequest(
+            call_id=event.call_id, target=event.target, command=order.command, step=event.step, timeout_s=order.limits.total_s,
+            background=order.background, keep=order.keep, stdin=order.stdin, rerun=event.rerun,
+        )  # fmt: skip
+        job = _Job(call_id=event.call_id, request=request, verdict=verdict, order=order, approval=parked)
+        answer = await self._through_the_gate(log, job)
+        if answer is None or answer.refusal:
+            # it was judged again and did not pass: the approval is used up and the call is answered
+            consent_id = parked.consent.id if parked.consent is not None else ""
+            log.stage(ev.RunDecided(run_id=order.run_id, decision="void", consent_id=consent_id))
+        return answer if answer is not None else refused(_no_longer())
+
+    async def _through_the_gate(self, log: SessionLog, job: _Job) -> Answer | None:
+        while True:
+            inventory = await self._fleet.inventory()
+            target = inventory.resolve(job.request.target)
+            now = self._clock.now()
+            if isinstance(target, Entity):
+                job.target = target
+                job.order = replace(job.order, target_id=target.id, not_after_s=_not_after(log.state, job, now))
+            consent = job.approval.consent if job.approval is not None else None
+            outcome = admit(
+                Question(
+                    state=log.state, request=job.request, order=job.order, target=target, verdict=job.verdict,
+                    inventory=inventory, now=now, approval=consent,
+                )
+            )  # fmt: skip
+            if isinstance(outcome, Refusal):
+                return refused(outcome)
+            assert job.target is not None, "the gate refuses what is no entity"
+            if isinstance(outcome, NeedsApproval | NeedsTypedConfirmation):
+                if job.approval is not None:
+                    return None
+                self._park(log, job, outcome)
+                return None
+            route = inventory.route(job.target)
+            assert route is not None, "the gate refuses a target without a way in"
+            if job.verdict.risk is not Risk.READ_ONLY and not job.probed:
+                refusal = await self._probe(log, job.target, route)
+                if refusal is not None:
+                    return refused(refusal)
+                job.probed = True
+                continue
+            try:
+                return await self._start(log, job, job.target, route, outcome)
+            except SeqConflict:
+                await log.refresh()
+            except TargetChanged:
+                self._fleet.forget()
+            except TargetBusy:
+                if job.waited_s >= BUSY_WAIT_S:
+                    return refused(_busy(job.target))
+                await self._clock.sleep(BUSY_POLL_S)
+                job.waited_s += BUSY_POLL_S
+                await log.refresh()
+
+    def _park(self, log: SessionLog, job: _Job, outcome: NeedsApproval | NeedsTypedConfirmation) -> None:
+        assert job.target is not None
+        verdict = job.verdict
+        typed = isinstance(outcome, NeedsTypedConfirmation)
+        log.stage(
+            ev.RunParked(
+                order=replace(job.order, not_after_s=None), call_id=job.call_id, target=job.target.slug, step=job.request.step,
+                risk=verdict.risk, effects=outcome.effects, objects=verdict.objects, canonical=verdict.canonical,
+                why=outcome.why, phrase=outcome.phrase if isinstance(outcome, NeedsTypedConfirmation) else "",
+                offers_reopen=not typed and isinstance(outcome, NeedsApproval) and outcome.offers_reopen,
+                rerun=job.request.rerun,
+            )
+        )  # fmt: skip
+
+    async def _start(self, log: SessionLog, job: _Job, target: Entity, route: Route, admission: Admission) -> Answer:
+        order = job.order
+        check = _check_number(log.state, order)
+        started = ev.RunStarted(
+            order=order, call_id=job.call_id, target=target.slug, step=job.request.step, risk=job.verdict.risk,
+            effects=job.verdict.effects, canonical=job.verdict.canonical or order.command, authority=admission.authority,
+            admitted=admission.digest, check=check, rerun=job.request.rerun,
+        )  # fmt: skip
+        changes = job.verdict.risk is not Risk.READ_ONLY
+        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=changes))
+        collector = Collector(
+            log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets
+        )
+        live = Live(order, route, collector, self._tasks.create_task(self._guarded(admission, order, route, collector)))
+        self.live[order.run_id] = live
+        if order.background:
+            return await self._detach(log, live, "background")
+        return await self._await(log, live, job)
+
+    async def _guarded(self, admission: Admission, order: RunOrder, route: Route, collector: Collector) -> RunReport:
+        """A Runner answers with outcomes; should it raise all the same, the outcome is unknown, not lost."""
+        try:
+            return await self._runner.start(admission, order, route, collector)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # a defect of the adapter must not leave a run without an outcome
+            return RunReport(outcome=Unknown(reason=f"{type(error).__name__}: {error}"))
+
+    async def _await(self, log: SessionLog, live: Live, job: _Job) -> Answer:
+        limit = live.order.limits.total_s if live.order.keep else None
+        try:
+            async with asyncio.timeout(limit):
+                report = await asyncio.shield(live.task)
+        except TimeoutError:
+            return await self._detach(log, live, "time limit")
+        return self._finish(log, live, report, job.verdict)
+
+    def _finish(self, log: SessionLog, live: Live, report: RunReport, verdict: Verdict | None) -> Answer:
+        pieces = live.collector.finish()
+        self.live.pop(live.order.run_id, None)
+        state = log.state
+        run = state.runs[live.order.run_id]
+        passed = _passed(state, run, report.outcome, live.collector)
+        hint = self._hint(report.outcome, live.collector)
+        answer = _result(run, report, live.collector, passed, hint, verdict)
+        log.append_soon(
+            ev.RunFinished(
+                run_id=live.order.run_id, report=report, passed=passed, hint=hint.text if hint else "",
+                hint_class=hint.recovery if hint else "",
+            ),
+            ev.ToolAnswered(
+                call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=f"{run.key}\0{answer.seen}"
+            ),
+            output=pieces,
+        )  # fmt: skip
+        return replace(answer, told=True)
+
+    def _hint(self, outcome: RunOutcome, collector: Collector) -> Hint | None:
+        text = b"\n".join(part for stream in Stream for part in collector.ends(stream)[:2]).decode("utf-8", "replace")
+        return self._hints.find(text, failed=not succeeded(outcome))
+
+    # ---- background ---------------------------------------------------------------------------------------------------
+
+    async def _detach(self, log: SessionLog, live: Live, reason: str) -> Answer:
+        live.detached = True
+        await log.append_outcome(ev.RunDetached(run_id=live.order.run_id, reason=reason))
+        self._tasks.create_task(self._announce(log.session_id, live))
+        body = {"run": live.order.run_id, "status": "running", "why": reason,
+                "do": "Go on; use wait with this run to be woken when it ends, then read_output."}  # fmt: skip
+        return Answer(text=orjson.dumps(body).decode(), run_id=live.order.run_id)
+
+    async def _announce(self, session_id: str, live: Live) -> None:
+        """Follow a detached run to its end and wake its session (SPEC R1.10)."""
+        report = await live.task
+        pieces = live.collector.finish()
+        self.live.pop(live.order.run_id, None)
+        log = SessionLog(session_id, store=self._store, clock=self._clock, feed=self._feed, actor="executor")
+        await self.conclude(log, live.order.run_id, report, live.collector, pieces)
+
+    async def conclude(self, log: SessionLog, run_id: str, report: RunReport, collector: Collector, pieces: object = ()) -> None:
+        """Journal the outcome of a run that no turn awaits, answer its call if it is unanswered, and wake the session."""
+        await log.refresh()
+        while True:
+            run = log.state.runs.get(run_id)
+            if run is None or not run.running:
+                return
+            passed = _passed(log.state, run, report.outcome, collector)
+            hint = self._hint(report.outcome, collector)
+            events: list[ev.Event] = [
+                ev.RunFinished(
+                    run_id=run_id, report=report, passed=passed, hint=hint.text if hint else "", hint_class=hint.recovery if hint else ""
+                )
+            ]
+            if any(call.id == run.call_id for call in log.state.batch.calls):
+                answer = _result(run, report, collector, passed, hint, None)
+                events.append(ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=answer.seen))
+            waiting = log.state.waiting
+            if waiting is not None and waiting.run_id in ("", run_id):
+                events += end_wait(waiting, "run")
+            try:
+                await log.append(*events, wake="run")
+            except SeqConflict:
+                await log.refresh()
+                continue
+            await self._runner.acknowledge(run.order, await self._route(run.order))
+            return
+
+    async def _route(self, order: RunOrder) -> Route:
+        inventory = await self._fleet.inventory()
+        entity = inventory.get(order.target_id)
+        route = inventory.route(entity) if entity is not None else None
+        if route is None:
+            raise TargetError(f"{order.target_id} has no way in any more: add it again with `oikos fleet add`")
+        return route
+
+    # ---- after a crash (DESIGN §3) --------------------------------------------------------------------------------------
+
+    async def recover(self, log: SessionLog) -> None:
+        """Find the outcome of every run of the session that nobody follows."""
+        for run in log.state.running:
+            if run.order.run_id in self.live:
+                continue
+            if run.authority == "probe" or not run.order.supervised:
+                report = RunReport(outcome=Lost(reason="Oikos was restarted while it ran"))
+                collector = self._collector(log, run.order)
+                await self.conclude(log, run.order.run_id, report, collector, collector.finish())
+                continue
+            self._tasks.create_task(self._follow(log.session_id, run.order))
+
+    def _collector(self, log: SessionLog, order: RunOrder) -> Collector:
+        return Collector(log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets)
+
+    async def _follow(self, session_id: str, order: RunOrder) -> None:
+        log = SessionLog(session_id, store=self._store, clock=self._clock, feed=self._feed, actor="executor")
+        collector = self._collector(log, order)
+        try:
+            route = await self._route(order)
+        except TargetError as error:
+            report = RunReport(outcome=Unknown(reason=str(error)))
+            await self.conclude(log, order.run_id, report, collector, collector.finish())
+            return
+        offsets = await self._store.resume_offsets(order.run_id)
+        task = self._tasks.create_task(self._runner.attach(order, route, collector, offsets))
+        self.live[order.run_id] = Live(order, route, collector, task, detached=True)
+        report = await task
+        pieces = collector.finish()
+        self.live.pop(order.run_id, None)
+        await self.conclude(log, order.run_id, report, collector, pieces)
+
+    # ---- stop -----------------------------------------------------------------------------------------------------------
+
+    async def kill(self, order: RunOrder) -> RemoteState:
+        """End a run on its target and say what is known of the remote process (SPEC R1.8)."""
+        live = self.live.get(order.run_id)
+        if live is not None:
+            live.killed = True
+        try:
+            route = live.route if live is not None else await self._route(order)
+            return await self._runner.kill(order, route)
+        except TargetError:
+            return RemoteState.UNKNOWN
+
+    def disown(self, session_id: str, live: Live) -> None:
+        """No turn awaits the run any more: follow it in the background to its outcome."""
+        if not live.detached:
+            live.detached = True
+            self._tasks.create_task(self._announce(session_id, live))
+
+    # ---- identity -------------------------------------------------------------------------------------------------------
+
+    async def _probe(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
+        """Before the first change on a target in a generation, ask it who it is (SPEC R5.8)."""
+        state = log.state
+        for run in state.runs.values():
+            if run.authority == "probe" and run.order.target_id == target.id and run.generation == state.generation and run.ok:
+                return None
+        admission = admit_probe(state, target)
+        if isinstance(admission, Refusal):
+            return admission
+        order = RunOrder(
+            run_id=self._ids(), session_id=log.session_id, generation=state.generation, target_id=target.id,
+            command="oikos: identity probe", supervised=False,
+        )  # fmt: skip
+        started = ev.RunStarted(
+            order=order, call_id="", target=target.slug, step=None, risk=Risk.READ_ONLY, effects=(), canonical=order.command,
+            authority="probe", admitted=admission.digest,
+        )  # fmt: skip
+        try:
+            await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
+        except (SeqConflict, TargetChanged):
+            await log.refresh()
+            self._fleet.forget()
+            return await self._probe(log, target, route)
+        try:
+            found = await self._runner.probe(admission, route)
+        except TargetError as error:
+            log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Lost(reason=str(error)))))
+            return Refusal(
+                code=Code.UNREACHABLE, text=str(error), directive="Nothing was changed. Look again, or ask the operator."
+            )
+        known = target.identity
+        differs = [
+            f"{name} is {have!r}, enrolled as {want!r}"
+            for name, have, want in (
+                ("hostname", found.hostname, known.hostname if known else ""),
+                ("machine-id", found.machine_id, known.machine_id if known else ""),
+                ("guest id", found.guest_id, known.guest_id if known else ""),
+            )
+            if want and have != want
+        ]
+        if not differs:
+            log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname)))
+            return None
+        note = "; ".join(differs)
+        log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
+        if state.window is not None:
+            log.stage(ev.WindowClosed(generation=state.generation, reason="identity"))
+        return Refusal(
+            code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
+            directive="Stop. Nothing was changed. Tell the operator with this evidence.",
+        )  # fmt: skip
+
+
+def _not_after(state: State, job: _Job, now: Instant) -> float | None:
+    """When the consent behind a change dies: the target refuses to begin after it (DESIGN §3)."""
+    if job.verdict.risk is Risk.READ_ONLY:
+        return None
+    if job.approval is not None and job.approval.consent is not None:
+        return job.approval.consent.at.wall_s + RUN_APPROVAL_S
+    if state.window is not None:
+        return now.wall_s + state.window.remaining_s(now)
+    return None
+
+
+def _check_number(state: State, order: RunOrder) -> int | None:
+    if state.plan is None:
+        return None
+    for number, check in enumerate(state.plan.checks):
+        if (check.target_id, check.command.strip()) == (order.target_id, order.command.strip()):
+            return number
+    return None
+
+
+def _passed(state: State, run: RunState, outcome: RunOutcome, collector: Collector) -> bool | None:
+    if run.check is None or state.plan is None or run.check >= len(state.plan.checks):
+        return None
+    check = state.plan.checks[run.check]
+    if check.expect_exit is not None and outcome != Exited(code=check.expect_exit):
+        return False
+    if not check.expect_text:
+        return check.expect_exit is not None or succeeded(outcome)
+    head, tail, _ = collector.ends(Stream.OUT)
+    wanted = check.expect_text.encode("utf-8", "replace")
+    return wanted in head + tail
+
+
+def _result(run: RunState, report: RunReport, collector: Collector, passed: bool | None, hint: Hint | None,
+            verdict: Verdict | None) -> Answer:  # fmt: skip
+    head, tail, size = collector.ends(Stream.OUT)
+    err_head, err_tail, err_size = collector.ends(Stream.ERR)
+    body: dict[str, object] = {
+        "run": run.order.run_id,
+        "target": run.target,
+        "exit": describe(report.outcome),
+        "stdout": for_model(head, tail, size),
+        "stderr": for_model(err_head, err_tail, err_size),
+        "stdout_bytes": report.out_bytes,
+        "stderr_bytes": report.err_bytes,
+        "duration_s": round(report.duration_s, 3),
+    }
+    if report.note:
+        body["note"] = report.note
+    if verdict is not None and verdict.pipeline_hides_failure and succeeded(report.outcome):
+        body["pipeline"] = "the exit code is the last stage's; an earlier stage may have failed"
+    if passed is not None and run.check is not None:
+        body["check"] = {"n": run.check + 1, "passed": passed}
+    if hint is not None:
+        body["hint"] = {"class": hint.recovery, "text": hint.text}
+    seen = hashlib.sha256(f"{describe(report.outcome)}{collector.digest()}".encode()).hexdigest()[:24]
+    return Answer(text=orjson.dumps(body).decode(), run_id=run.order.run_id, seen=seen)
+
+
+def _busy(target: Entity) -> Refusal:
+    return Refusal(
+        code=Code.TARGET_BUSY, text=f"Another change is still running on {target.slug}.",
+        directive="Use wait for half a minute, then try again.",
+    )  # fmt: skip
+
+
+def _no_longer() -> Refusal:
+    return Refusal(
+        code=Code.EXPIRED, text="The approval of this run is no longer valid.", directive="Run it again: it will be asked again."
+    )

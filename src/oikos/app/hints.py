@@ -1,0 +1,51 @@
+"""Known symptoms and how one recovers from them (SPEC R1.6). Hints inform; they never act."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+
+CLASSES = (
+    "transient", "wrong assumption", "missing prerequisite", "half-done state", "environmental block", "already satisfied", "unknown",
+)  # fmt: skip
+"""Recovery classes (domain/PROXMOX §4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """One symptom: every text of `all` occurs in the output."""
+
+    id: str
+    recovery: str
+    text: str
+    all: tuple[str, ...]
+    on_success: bool = False
+    """Also when the exit code is 0: some commands lie (domain/PROXMOX §0)."""
+
+
+class Hints:
+    """The table, read when it is first needed."""
+
+    @cached_property
+    def table(self) -> tuple[Hint, ...]:
+        """All symptoms, in the order of the data file."""
+        raw = tomllib.loads(resources.files("oikos.app").joinpath("hints.toml").read_text(encoding="utf-8"))
+        hints = tuple(
+            Hint(id=name, recovery=row["class"], text=row["text"], all=tuple(row["all"]), on_success=row.get("on_success", False))
+            for name, row in raw.items()
+        )
+        for hint in hints:
+            if hint.recovery not in CLASSES:
+                raise ValueError(f"hints.toml: {hint.id} has the unknown class {hint.recovery}")
+        return hints
+
+    def find(self, output: str, *, failed: bool) -> Hint | None:
+        """The first symptom that the output shows."""
+        if not output.strip():
+            return None
+        for hint in self.table:
+            if (failed or hint.on_success) and all(text in output for text in hint.all):
+                return hint
+        return None

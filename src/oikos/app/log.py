@@ -1,0 +1,235 @@
+"""A session's log as one worker holds it: its state, its prompt, and the only way to append.
+
+Appends are decided against a seq; when somebody else was first, the log reloads and the caller decides again.
+The outcome of a run is never lost to such a conflict. One outcome append may be under way while the model is
+asked, so that its fsync costs nothing (bench/BENCH goal A4); `settle` waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from oikos.app.feed import Feed
+from oikos.app.prompt import Prompt
+from oikos.domain.decision import Decided, Decision
+from oikos.domain.errors import Refusal, SeqConflict, StoreError
+from oikos.domain.events import AssistantSaid, Event, ModelRetried, Recorded, RunFinished, TurnStarted
+from oikos.domain.instant import Instant
+from oikos.domain.session import State, evolve
+from oikos.ports import Clock, Guard, Lease, OutputPiece, Store
+
+Rule = Callable[[State, Instant], Decision]
+
+FACTS = (TurnStarted, AssistantSaid, ModelRetried, RunFinished)
+"""Events that report what happened rather than decide something; they hold whatever came between."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """The one outcome append that may be under way."""
+
+    task: asyncio.Task[StoreError | None]
+    records: tuple[Recorded, ...]
+    before: State
+    output: tuple[OutputPiece, ...]
+
+
+class SessionLog:
+    """State and appends of one session."""
+
+    def __init__(self, session_id: str, *, store: Store, clock: Clock, feed: Feed, actor: str, lease: Lease | None = None,
+                 prompt: Prompt | None = None, tasks: asyncio.TaskGroup | None = None) -> None:  # fmt: skip
+        self.session_id = session_id
+        self.lease = lease
+        self.prompt = prompt
+        self._store = store
+        self._clock = clock
+        self._feed = feed
+        self._actor = actor
+        self._tasks = tasks
+        self._base = State()
+        self._staged: tuple[Recorded, ...] = ()
+        self._state = self._base
+        self._pending: _Pending | None = None
+
+    @property
+    def state(self) -> State:
+        """With staged events and the outcome under way applied."""
+        return self._state
+
+    @property
+    def staged(self) -> bool:
+        """Whether anything waits for the next append."""
+        return bool(self._staged)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a staged event is a decision: it was right for this seq only."""
+        return any(not isinstance(record.event, FACTS) for record in self._staged)
+
+    async def refresh(self) -> State:
+        """Take in what others appended.
+
+        Staged events that report what happened move behind it. Staged decisions are dropped: they were made for
+        an older state, and whoever made them decides again.
+        """
+        await self.settle()
+        records = await self._store.load(self.session_id, after=self._base.seq)
+        for record in records:
+            self._take(record)
+        if records:
+            staged = tuple(record.event for record in self._staged if isinstance(record.event, FACTS))
+            self._staged, self._state = (), self._base
+            self.stage(*staged)
+        return self._state
+
+    async def flush(self) -> bool:
+        """Append what is staged; False when somebody else was first: look at the state and decide again."""
+        try:
+            await self.append()
+        except SeqConflict:
+            await self.refresh()
+            return False
+        return True
+
+    def stage(self, *events: Event) -> None:
+        """Keep events for the next append: they become durable together with what follows from them."""
+        records = self._number(events, self._clock.now())
+        self._staged += records
+        for record in records:
+            self._state = evolve(self._state, record)
+
+    async def decide(self, rule: Rule, *, wake: str = "") -> Decision:
+        """Apply a rule to the current state and append what it decides; again after each conflict."""
+        while True:
+            now = self._clock.now()
+            decision = rule(self._state, now)
+            if isinstance(decision, Refusal):
+                return decision
+            try:
+                await self.append(*decision.events, at=now, wake=wake)
+            except SeqConflict:
+                await self.refresh()
+            else:
+                return decision
+
+    def consider(self, rule: Rule) -> Decision:
+        """Apply a rule and only stage what it decides."""
+        decision = rule(self._state, self._clock.now())
+        if isinstance(decision, Decided):
+            self.stage(*decision.events)
+        return decision
+
+    async def append(self, *events: Event, at: Instant | None = None, wake: str = "", guard: Guard | None = None) -> None:
+        """Append staged and given events durably, right after the seq of `state`.
+
+        Raises:
+            SeqConflict: nothing was appended; call `refresh` and decide again. Staged events stay staged.
+            TargetBusy, TargetChanged: the guard did not hold; nothing was appended.
+        """
+        await self.settle()
+        now = at or self._clock.now()
+        records = self._staged + self._number(events, now)
+        if not records:
+            return
+        after = self._after(records)
+        await self._store.append(
+            self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
+            wake=wake, phase=after.phase.value, waiting_for=after.waits_for, guard=guard,
+        )  # fmt: skip
+        self._staged = ()
+        self._commit(records)
+
+    def append_soon(self, *events: Event, output: Sequence[OutputPiece] = ()) -> None:
+        """Append the outcome of what already happened without waiting for it; `settle` before the next one."""
+        if self._pending is not None or self._tasks is None:
+            raise StoreError("an earlier outcome is not durable yet; this is a defect of Oikos")
+        now = self._clock.now()
+        records = self._staged + self._number(events, now)
+        after, before = self._after(records), self._base
+        writing = self._store.append(
+            self.session_id, before.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
+            output=output, phase=after.phase.value, waiting_for=after.waits_for,
+        )  # fmt: skip
+        self._pending = _Pending(self._tasks.create_task(_outcome(writing)), records, before, tuple(output))
+        self._staged = ()
+        for record in records:
+            self._take(record)
+
+    async def settle(self) -> None:
+        """Wait until the outcome under way is durable; it moves to a later seq if an operator came between."""
+        pending = self._pending
+        if pending is None:
+            return
+        error = await pending.task
+        self._pending = None
+        if error is None:
+            self._feed.publish(pending.records)
+            return
+        if not isinstance(error, SeqConflict):
+            raise error
+        staged = tuple(record.event for record in self._staged)
+        self._base = self._state = pending.before
+        self._staged = ()
+        if self.prompt is not None:
+            self.prompt.clear()
+            for record in await self._store.load(self.session_id):
+                if record.seq <= self._base.seq:
+                    self.prompt.add(record)
+        await self.append_outcome(*(record.event for record in pending.records), output=pending.output)
+        self.stage(*staged)
+
+    async def append_outcome(self, *events: Event, output: Sequence[OutputPiece] = ()) -> None:
+        """Append what happened in the world, whatever was appended meanwhile."""
+        await self.settle()
+        while True:
+            now = self._clock.now()
+            records = self._staged + self._number(events, now)
+            after = self._after(records)
+            try:
+                await self._store.append(
+                    self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor,
+                    epoch=self._epoch, output=output, phase=after.phase.value, waiting_for=after.waits_for,
+                )  # fmt: skip
+            except SeqConflict:
+                await self.refresh()
+            else:
+                self._staged = ()
+                self._commit(records)
+                return
+
+    @property
+    def _epoch(self) -> int | None:
+        return self.lease.epoch if self.lease is not None else None
+
+    def _number(self, events: Sequence[Event], at: Instant) -> tuple[Recorded, ...]:
+        first = self._base.seq + len(self._staged) + 1
+        session_id = self.session_id
+        return tuple(Recorded(session_id=session_id, seq=first + i, at=at, event=event) for i, event in enumerate(events))
+
+    def _after(self, records: Sequence[Recorded]) -> State:
+        state = self._base
+        for record in records:
+            state = evolve(state, record)
+        return state
+
+    def _take(self, record: Recorded) -> None:
+        self._base = self._state = evolve(self._base, record)
+        if self.prompt is not None:
+            self.prompt.add(record)
+
+    def _commit(self, records: tuple[Recorded, ...]) -> None:
+        for record in records:
+            self._take(record)
+        self._feed.publish(records)
+
+
+async def _outcome(writing: Awaitable[int]) -> StoreError | None:
+    """The error as a value: an exception here would tear down every other task of the supervisor."""
+    try:
+        await writing
+    except StoreError as error:
+        return error
+    return None

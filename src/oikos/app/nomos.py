@@ -1,0 +1,238 @@
+"""The loop of one turn: ask the model, record what it said, carry out its calls one at a time, until the turn ends.
+
+A turn ends only by what SPEC R1.3 lists. A failed command never ends one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from oikos.app.arguments import mask_arguments
+from oikos.app.execute import Answer, Executor, refused
+from oikos.app.feed import Delta, Feed
+from oikos.app.log import SessionLog
+from oikos.app.toolbox import TOOLS
+from oikos.app.tools import Tools
+from oikos.domain import events as ev
+from oikos.domain.agent_rules import open_steps
+from oikos.domain.errors import Code, ModelError, Refusal
+from oikos.domain.instant import Instant
+from oikos.domain.mask import Secrets, mask_text
+from oikos.domain.session import Phase, State
+from oikos.domain.state import Budgets
+from oikos.ports import Clock, Message, Model, Reply, Retrying, TextDelta
+
+MODEL_RETRY_S = (15.0, 60.0, 300.0, 900.0)
+"""How long a session waits before it asks a failed provider again; any message asks at once (SPEC R1.3)."""
+REPEATS = 3
+WAIT_FOR_RUNS_S = 3600.0
+
+
+class Nomos:
+    """The agent of one process; sessions share it."""
+
+    def __init__(self, *, model: Model, tools: Tools, executor: Executor, feed: Feed, clock: Clock, secrets: Secrets,
+                 budgets: Budgets) -> None:  # fmt: skip
+        self._model = model
+        self._tools = tools
+        self._executor = executor
+        self._feed = feed
+        self._clock = clock
+        self._secrets = secrets
+        self._budgets = budgets
+
+    async def turn(self, log: SessionLog, wake: str) -> None:
+        """One turn of a session whose lease the caller holds."""
+        log.stage(ev.TurnStarted(wake=wake))
+        await self._executor.recover(log)
+        while True:
+            await self._finish_batch(log)
+            ending = self._await_followed(log)
+            while ending is None and log.state.due:
+                ending = await self._iterate(log)
+            log.stage(ev.TurnEnded(reason=ending or log.state.phase.value))
+            if await log.flush():
+                return
+
+    # ---- one iteration ---------------------------------------------------------------------------------------------------
+
+    async def _iterate(self, log: SessionLog) -> str | None:
+        """Ask once and carry out what comes back; the reason when the turn is over."""
+        blocked = self._limits(log.state) or self._repetition(log)
+        if blocked is not None:
+            log.stage(blocked)
+            return blocked.on
+        if log.staged and not await log.flush():
+            return None
+        assert log.prompt is not None and log.prompt.complete, "no request while a call is unanswered (SPEC R1.12)"
+        try:
+            reply = await self._ask(log, log.prompt.messages)
+        except ModelError as error:
+            log.stage(self._model_failed(log.state, error))
+            return "model"
+        log.stage(self._said(reply))
+        if not reply.calls:
+            return self._text_only(log)
+        await self._finish_batch(log)
+        return None
+
+    async def _ask(self, log: SessionLog, messages: Sequence[Message]) -> Reply:
+        """Stream the model; deltas go to the feed only."""
+        async with aclosing(self._model.stream(messages, TOOLS)) as stream:  # type: ignore[type-var]  # an async generator
+            async for item in stream:
+                match item:
+                    case TextDelta():
+                        if self._feed.listened:
+                            text = mask_text(item.text, self._secrets)
+                            self._feed.ephemeral(Delta(session_id=log.session_id, text=text, reasoning=item.reasoning))
+                    case Retrying():
+                        retried = ev.ModelRetried(attempt=item.attempt, delay_s=item.delay_s, reason=item.reason)
+                        await log.append_outcome(retried)
+                    case Reply():
+                        return item
+        raise ModelError("the model ended without an answer", retryable=True)
+
+    def _said(self, reply: Reply) -> ev.AssistantSaid:
+        calls = tuple(replace(call, arguments=mask_arguments(call.arguments, self._secrets)) for call in reply.calls)
+        text, reasoning = mask_text(reply.text, self._secrets), mask_text(reply.reasoning, self._secrets)
+        return ev.AssistantSaid(
+            text=text, reasoning=reasoning, calls=calls, opaque=reply.opaque, model=self._model.name,
+            tokens_in=reply.tokens_in, tokens_out=reply.tokens_out,
+        )  # fmt: skip
+
+    # ---- the calls of a response ---------------------------------------------------------------------------------------------
+
+    async def _finish_batch(self, log: SessionLog) -> None:
+        """Handle the unanswered calls of the newest response, strictly in order (SPEC R1.2)."""
+        parked = log.state.parked
+        if parked is not None and parked.consent is not None:
+            self._tell(log, parked.event.call_id, "run", await self._executor.resume(log, parked))
+        while True:
+            call = next((call for call in log.state.batch.calls if not _answered_later(log.state, call.id)), None)
+            if call is None:
+                if log.undecided and not await log.flush():
+                    continue
+                return
+            if log.state.batch.broken or log.state.phase is not Phase.EXECUTING or _any_later(log.state):
+                self._tell(log, call.id, call.name, _not_run())
+                continue
+            if call.name == "run" and log.undecided and not await log.flush():
+                continue
+            await log.settle()
+            answer = await self._tools.call(log, call)
+            if answer is not None:
+                self._tell(log, call.id, call.name, answer)
+
+    def _tell(self, log: SessionLog, call_id: str, name: str, answer: Answer) -> None:
+        if answer.told:
+            return
+        log.stage(
+            ev.ToolAnswered(
+                call_id=call_id, name=name, text=answer.text, refusal=answer.refusal, run_id=answer.run_id,
+                seen=f"{name}:{answer.seen}" if answer.seen and name != "wait" else "",
+            )
+        )  # fmt: skip
+
+    def _await_followed(self, log: SessionLog) -> str | None:
+        """After a crash a follower answers the call: wait for it before the model is asked again (SPEC R1.12)."""
+        state = log.state
+        run = next((run for run in state.running if any(run.call_id == call.id for call in state.batch.calls)), None)
+        if run is None or not state.due:
+            return None
+        log.stage(self._wait_for_run(run.order.run_id))
+        return "waiting"
+
+    def _wait_for_run(self, run_id: str = "") -> ev.WaitBegun:
+        now, seconds = self._clock.now(), WAIT_FOR_RUNS_S
+        until = Instant(wall_s=now.wall_s + seconds, boot_s=now.boot_s + seconds, boot_id=now.boot_id)
+        return ev.WaitBegun(call_id="", until=until, seconds=seconds, reason="a run is under way", run_id=run_id)
+
+    # ---- endings ------------------------------------------------------------------------------------------------------------
+
+    def _text_only(self, log: SessionLog) -> str | None:
+        """A reply without calls (SPEC R1.3)."""
+        state = log.state
+        if state.running:
+            log.stage(self._wait_for_run())
+            return "waiting"
+        if state.awaiting_plan:
+            return "approval"
+        if state.live_plan is None:
+            return "idle"
+        steps = open_steps(state)
+        if steps:
+            text = f"Steps {', '.join(map(str, steps))} are still open. Go on with them, or end the task with complete_task."
+        else:
+            text = "All steps are finished. Verify, write back, and end the task with complete_task."
+        if state.nudged:
+            log.stage(ev.SessionBlocked(on="nudge", reason=f"Nomos stopped although work is open: {text}"))
+            return "blocked"
+        log.stage(ev.Nudged(about="open_steps", text=text))
+        return None
+
+    def _limits(self, state: State) -> ev.SessionBlocked | None:
+        """Budgets of the plan (SPEC R1.4)."""
+        for name, used, most in self._used(state):
+            if used >= most:
+                return ev.SessionBlocked(on="limit", reason=f"the limit of {most:g} {name} is used up: raise it to go on")
+        return None
+
+    def _used(self, state: State) -> Sequence[tuple[str, float, float]]:
+        usage, more = state.usage, 1 + state.raises
+        wall_s = self._clock.now().elapsed_since(usage.since) if usage.since is not None else 0.0
+        budgets = self._budgets
+        return (
+            ("iterations", usage.iterations, budgets.iterations * more),
+            ("tokens", float(usage.tokens), budgets.tokens * more),
+            ("runs", float(usage.runs), budgets.runs * more),
+            ("seconds", wall_s, budgets.wall_s * more),
+        )
+
+    def _repetition(self, log: SessionLog) -> ev.SessionBlocked | None:
+        """The same call with the same result three times (SPEC R1.5); also the warning at 80 % of a budget."""
+        state = log.state
+        for name, used, most in self._used(state):
+            if used >= 0.8 * most and name not in state.usage.warned:
+                log.stage(ev.LimitWarned(limit=name, used=round(used, 2), of=most))
+        what, count = state.repeats
+        if count < REPEATS:
+            return None
+        name = what.split(":", 1)[0].split("\0", 1)[0]
+        if not state.repeat_nudged:
+            text = "You made the same call with the same result three times. Do something else: look closer, or take another way."
+            log.stage(ev.Nudged(about="repetition", text=text))
+            return None
+        if count == REPEATS:
+            return None
+        return ev.SessionBlocked(on="repetition", reason=f"Nomos repeats the same call without getting further ({name[:40]})")
+
+    def _model_failed(self, state: State, error: ModelError) -> ev.SessionBlocked:
+        retry_at: Instant | None = None
+        if error.retryable:
+            now = self._clock.now()
+            delay_s = error.retry_after_s or MODEL_RETRY_S[min(state.model_failures, len(MODEL_RETRY_S) - 1)]
+            retry_at = Instant(wall_s=now.wall_s + delay_s, boot_s=now.boot_s + delay_s, boot_id=now.boot_id)
+        return ev.SessionBlocked(on="model", reason=f"the model is not available: {error}", retry_at=retry_at)
+
+
+def _answered_later(state: State, call_id: str) -> bool:
+    """Parked, asked, waiting, or run by a follower after a crash: somebody else answers this call."""
+    parked = state.parked is not None and state.parked.event.call_id == call_id
+    asked = state.question is not None and state.question.call_id == call_id
+    waits = state.waiting is not None and state.waiting.call_id == call_id
+    runs = any(run.running and run.call_id == call_id for run in state.runs.values())
+    return parked or asked or waits or runs
+
+
+def _any_later(state: State) -> bool:
+    return any(_answered_later(state, call.id) for call in state.batch.calls)
+
+
+def _not_run() -> Answer:
+    refusal = Refusal(
+        code=Code.BATCH_ENDED, text="Not run: an earlier call of the same response was refused or waits.",
+        directive="Look at its result first, then decide anew.",
+    )  # fmt: skip
+    return replace(refused(refusal), seen="")

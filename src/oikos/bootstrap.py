@@ -1,0 +1,349 @@
+"""The composition root: builds adapters and application from a configuration, and takes them down again.
+
+The only module that builds a Runner. Heavy libraries are imported when the part that needs them is built, so that
+a command loads only what it uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import secrets
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oikos import data
+from oikos.app.execute import Executor
+from oikos.app.feed import Feed
+from oikos.app.fleet import Fleet
+from oikos.app.hints import Hints
+from oikos.app.nomos import Nomos
+from oikos.app.prompt import Prompt, soul
+from oikos.app.service import Service
+from oikos.app.supervisor import Supervisor
+from oikos.app.tools import Tools
+from oikos.config import Config, Target, resolve_secret
+from oikos.domain.consent import Channel, Principal, Role
+from oikos.domain.errors import ConfigError, OikosError, TargetError
+from oikos.domain.inventory import AccessPath, Become, Entity, Inventory, Mode, Transport
+from oikos.domain.mask import Secrets
+from oikos.domain.state import Budgets
+from oikos.domain.verdict import Verdict
+from oikos.ports import Classify, Clock, Model, Runner, Store, Wake
+
+if TYPE_CHECKING:
+    from oikos.policy.classify import Classifier
+
+LAB_MARK = "LAB"
+"""A home with this file was made by the lab; only there may operator scripts decide (SPEC R3.6)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oikos:
+    """A running application."""
+
+    config: Config
+    clock: Clock
+    store: Store
+    service: Service
+    supervisor: Supervisor
+    feed: Feed
+    fleet: Fleet
+    runner: Runner
+    model: Model
+    wake: Wake
+    classify: Classify
+    lab: bool
+    tasks: asyncio.TaskGroup
+    """For background work of a face; cancelled when the application closes."""
+
+    async def open_session(self, by: Principal, *, mode: str = "ask") -> str:
+        """A new session with the configured model."""
+        return await self.service.open(by, model=self.model.name, mode=mode, lab=self.lab)
+
+
+def new_id() -> str:
+    """128 random bits in hex."""
+    return secrets.token_hex(16)
+
+
+@asynccontextmanager
+async def open_store(config: Config, clock: Clock | None = None) -> AsyncIterator[Store]:
+    """Just the store, for commands that only read.
+
+    Raises:
+        StoreError: it cannot be used; one line with the remedy.
+    """
+    from oikos.adapters.clock import SystemClock
+    from oikos.adapters.store.sql import SqlStore
+
+    prepare_home(config.home)
+    store = await SqlStore.open(config.database_path, clock=clock or SystemClock())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def open_oikos(
+    config: Config, *, model: Model | None = None, clock: Clock | None = None, budgets: Budgets | None = None,
+    runner: Runner | None = None, work: bool = True, only: Callable[[], str] | None = None,
+) -> AsyncIterator[Oikos]:  # fmt: skip
+    """The whole application; with `work` its supervisor runs until the context ends.
+
+    `only` names the one session to work on (a CLI that asks one thing); empty means every session.
+
+    Raises:
+        ConfigError, StoreError: one line with the remedy.
+    """
+    from oikos.adapters.clock import SystemClock
+    from oikos.adapters.wake.local import LocalWake
+
+    clock = clock or SystemClock()
+    async with open_store(config, clock) as store, _children() as tasks:
+        await sync_targets(store, config)
+        inventory = await store.inventory()
+        lab = is_lab_home(config.home, inventory)
+        feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
+        classify = make_classify(config)
+        secret_values = Secrets(known_secrets(config))
+        runner = runner or make_runner(config, clock)
+        model = model or make_model(config, clock)
+        executor = Executor(
+            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet, secrets=secret_values,
+            hints=Hints(), tasks=tasks,
+        )  # fmt: skip
+        tools = Tools(store=store, clock=clock, classify=classify, fleet=fleet, executor=executor)
+        nomos = Nomos(
+            model=model, tools=tools, executor=executor, feed=feed, clock=clock, secrets=secret_values, budgets=budgets or budgets_of(config)
+        )
+        supervisor = Supervisor(
+            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor, prompt=lambda: Prompt(soul_of(config)),
+            owner=f"{socket.gethostname()}:{os.getpid()}:{new_id()[:8]}", tasks=tasks, report=_report,
+        )  # fmt: skip
+        service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=secret_values, executor=executor)
+        oikos = Oikos(
+            config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet, runner=runner,
+            model=model, wake=wake, classify=classify, lab=lab, tasks=tasks,
+        )  # fmt: skip
+        try:
+            if work:
+                tasks.create_task(supervisor.run(only))
+            yield oikos
+        finally:
+            await model.close()
+            await runner.close()
+
+
+class _Over(Exception):
+    """Ends a task group whose work goes on until it is told to stop."""
+
+
+@asynccontextmanager
+async def _children() -> AsyncIterator[asyncio.TaskGroup]:
+    """A TaskGroup whose tasks are cancelled, not awaited, when the block ends; a single failure comes out as itself."""
+
+    async def end() -> None:
+        raise _Over
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+            tasks.create_task(end())
+    except* _Over:
+        pass
+    except* OikosError as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[OikosError]) -> OikosError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, OikosError)
+    return error
+
+
+def _report(session_id: str, error: Exception) -> None:
+    """A defect, for the log."""
+    import structlog
+
+    log = structlog.get_logger()
+    log.error("turn failed", session_id=session_id, error=repr(error), exc_info=error)
+
+
+# ---- parts ------------------------------------------------------------------------------------------------------------------
+
+
+def prepare_home(home: Path) -> None:
+    """The state directory, for its owner only (security/THREATS T27).
+
+    Raises:
+        ConfigError: it belongs to somebody else, or cannot be made.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        info = home.lstat()
+    except OSError as error:
+        raise ConfigError(f"the home {home} cannot be made ({error.strerror}): set OIKOS_HOME to a directory of yours") from None
+    if info.st_uid != os.geteuid():
+        raise ConfigError(f"the home {home} belongs to another user: set OIKOS_HOME to a directory of yours")
+    if info.st_mode & 0o077:
+        home.chmod(0o700)
+
+
+def is_lab_home(home: Path, inventory: Inventory) -> bool:
+    """Made by the lab, and every target in it is a lab host."""
+    reachable = [entity for entity in inventory.entities.values() if entity.access is not None and not entity.gone]
+    return (home / LAB_MARK).is_file() and bool(reachable) and all(entity.lab for entity in reachable)
+
+
+def budgets_of(config: Config) -> Budgets:
+    """The configured limits per plan."""
+    return Budgets(
+        iterations=config.number("limits.iterations"), tokens=config.number("limits.tokens"), runs=config.number("limits.runs"),
+        wall_s=config.number("limits.wall_s"),
+    )  # fmt: skip
+
+
+def known_secrets(config: Config) -> dict[str, str]:
+    """Values Oikos itself holds, by name, for exact masking (SPEC R5.10). What is not set yet is skipped."""
+    references = {**config.secrets, "model.api_key": config.text("model.api_key")}
+    references |= {f"{name}.become_password": target.become_password for name, target in config.targets.items()}
+    found: dict[str, str] = {}
+    for name, reference in references.items():
+        if reference:
+            try:
+                found[name] = resolve_secret(reference)
+            except ConfigError:
+                continue  # whoever needs it says so
+    return {name: value for name, value in found.items() if value}
+
+
+def soul_of(config: Config) -> str:
+    """The system prompt: the operator's own, or the package's (SPEC R8.3)."""
+    path = config.text("soul")
+    if not path:
+        return soul()
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"soul: {path} cannot be read ({error}): correct the path, or leave it out") from None
+
+
+def make_classifier(config: Config | None = None) -> Classifier:
+    """The classifier with the operator's own rules."""
+    from oikos.policy import default_classifier
+    from oikos.policy.classify import Classifier
+    from oikos.policy.knowledge import load
+    from oikos.policy.parser import ShfmtParser
+
+    extra = [Path(path).expanduser() for path in config.texts("policy.rules")] if config is not None else []
+    return Classifier(ShfmtParser(), load(extra)) if extra else default_classifier()
+
+
+def make_classify(config: Config) -> Classify:
+    """Classify in a worker thread; what is already known or needs no parser process is answered at once."""
+    classifier = make_classifier(config)
+    slots = asyncio.Semaphore(4)
+
+    async def classify(text: str) -> Verdict:
+        async with slots:
+            return await asyncio.to_thread(classifier.classify, text)
+
+    return classify
+
+
+def make_runner(config: Config, clock: Clock) -> Runner:
+    """Runs on real machines."""
+    from oikos.adapters.fleet.runner import FleetRunner
+
+    notes = config.home / "runs"
+    notes.mkdir(mode=0o700, exist_ok=True)
+
+    def secret(reference: str) -> str:
+        try:
+            return resolve_secret(reference)
+        except ConfigError as error:
+            raise TargetError(str(error)) from None
+
+    return FleetRunner(clock=clock, notes=notes, secret=secret)
+
+
+def make_model(config: Config, clock: Clock) -> Model:
+    """The configured model."""
+    match config.text("model.kind"):
+        case "provider":
+            from oikos.adapters.model.endpoint import endpoint
+            from oikos.adapters.model.provider import Provider
+
+            base_url, name = config.text("model.base_url"), config.text("model.name")
+            if not base_url or not name:
+                raise ConfigError("model.kind is provider: set model.base_url and model.name (an OpenAI-compatible endpoint)")
+            return Provider(endpoint(base_url, name, key=resolve_secret(config.text("model.api_key"))), clock=clock)
+        case "scripted":
+            from oikos.adapters.model.scripted import ScriptedModel
+
+            script = config.text("model.script")
+            if not script:
+                raise ConfigError("model.kind is scripted: set model.script to a YAML file")
+            return ScriptedModel.load(Path(script))
+        case _:
+            from oikos.adapters.model.runbook import RunbookModel
+
+            own = [Path(path).expanduser() for path in config.texts("model.runbooks")]
+            return RunbookModel.load([data.path("runbooks"), *own])
+
+
+# ---- the fleet of the configuration -------------------------------------------------------------------------------------------
+
+
+async def sync_targets(store: Store, config: Config) -> None:
+    """Make the inventory's entities what `[targets.NAME]` says (SPEC R6.0); what was enrolled stays."""
+    if not config.targets:
+        return
+    inventory = await store.inventory()
+    by_slug = {entity.slug: entity for entity in inventory.entities.values()}
+    ids = {name: by_slug[name].id if name in by_slug else new_id() for name in config.targets}
+    for name, target in config.targets.items():
+        known = by_slug.get(name)
+        wanted = entity_of(target, ids.get(target.parent or target.via, ""), known, ids[name])
+        if wanted != known:
+            await store.put_entity(wanted)
+
+
+def entity_of(target: Target, parent: str, known: Entity | None, entity_id: str) -> Entity:
+    """The entity of a configured target, keeping identity, host keys and support found at enrolment."""
+    access = AccessPath(
+        transport=Transport(target.transport), address=target.address, port=target.port, user=target.user,
+        key=str(Path(target.key).expanduser()) if target.key else "", via=target.via, guest=target.guest,
+        become=Become(target.become), become_password=target.become_password,
+    )  # fmt: skip
+    if known is not None and known.access is not None:
+        access = replace(access, host_keys=known.access.host_keys, support=known.access.support)
+    guest = target.transport in ("pct", "docker")
+    kind = target.kind if target.kind != "host" or not guest else {"pct": "lxc", "docker": "container"}[target.transport]
+    base = known or Entity(id=entity_id, kind=kind, slug=target.name)
+    return replace(base, kind=kind, parent=parent if guest or target.parent else "", mode=Mode(target.mode), access=access,
+                   aliases=target.aliases, gone=False)  # fmt: skip
+
+
+def local_principal(config: Config, *, channel: Channel = Channel.CLI) -> Principal:
+    """Who is at the keyboard: the configured operator, else the login user. Attended only at a terminal."""
+    name = config.text("operator.name") or _login()
+    attended = sys.stdin is not None and sys.stdin.isatty()
+    return Principal(id=name, role=Role(config.text("operator.role")), channel=channel, attended=attended)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid{os.geteuid()}"

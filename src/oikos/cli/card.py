@@ -1,0 +1,102 @@
+"""What a session waits for, as text: risk, target and command before anything else (ux/UX §5.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from oikos.app.service import Card
+from oikos.cli.paint import RISK_WORDS, Paint, safe
+from oikos.domain import events as ev
+from oikos.domain.plan import AfterFailed, Plan, PlannedCommand, Step
+from oikos.domain.verdict import Effect, Risk
+
+
+def effects_text(effects: tuple[Effect, ...]) -> str:
+    """Effects in words."""
+    return ", ".join(f"{effect.kind}" + (f" {safe(effect.object)}" if effect.object else "") for effect in effects)
+
+
+def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] = frozenset()) -> list[str]:
+    """A plan: counts, targets, then each step with its whole commands."""
+    lines = [paint(f"PLAN {plan.generation}", "bold") + f" · {status} · goal: {safe(plan.goal)}"]
+    counts = Counter(command.risk for _, command in plan.commands())
+    counted = [f"{counts[risk]} {RISK_WORDS[risk]}" for risk in reversed(Risk) if counts[risk]]
+    targets = ", ".join(safe(entry.slug) for entry in plan.scope)
+    lines.append(f"  {' · '.join(counted) or 'no commands yet'} · targets: {targets or 'none'}")
+    item = 0
+    for step in plan.steps:
+        for position, command in enumerate(step.commands):
+            if command.preauthorise is not None:
+                item += 1
+            lines += _command_lines(step, command, paint, first=position == 0, item=item, ticked=item in ticked)
+        if not step.commands:
+            lines.append(f"  {step.seq:>2} {paint.risk(step.risk)} {safe(step.target)}  {safe(step.title)} (commands not fixed)")
+        if step.undo:
+            lines.append(f"        undo: {safe(step.undo)}")
+    for number, check in enumerate(plan.checks, start=1):
+        wanted = [f"exit {check.expect_exit}"] if check.expect_exit is not None else []
+        wanted += [f"shows {safe(check.expect_text)!r}"] if check.expect_text else []
+        lines.append(f"  check {number} {safe(check.target)} $ {safe(check.command)}  ({' and '.join(wanted)})")
+    return lines
+
+
+def _command_lines(step: Step, command: PlannedCommand, paint: Paint, *, first: bool, item: int, ticked: bool) -> list[str]:
+    lines: list[str] = []
+    if first:
+        lines.append(f"  {step.seq:>2} {paint.risk(step.risk)} {safe(step.target)}  {safe(step.title)}")
+    mark = "" if first and command.risk is step.risk else f"{paint.risk(command.risk)} "
+    lines += [("        " if index else f"     {mark}$ ") + safe(text) for index, text in enumerate(command.text.splitlines() or [""])]
+    if command.stdin is not None:
+        lines.append(f"        standard input: {len(command.stdin)} characters")
+    if command.risk is not Risk.READ_ONLY and command.why:
+        lines.append(paint(f"        why {RISK_WORDS[command.risk]}: {safe(command.why)}", "dim"))
+    if command.effects:
+        lines.append(f"        effects: {effects_text(command.effects)}")
+    if command.preauthorise is not None:
+        pre = command.preauthorise
+        when = f"only after step {pre.condition.step} failed" if isinstance(pre.condition, AfterFailed) else "whenever it is due"
+        tick = "allowed" if ticked else f"type `{pre.phrase}` to allow it"
+        lines.append(paint(f"        item {item}: {when}, at most {pre.max_uses} time(s): {tick}", "red"))
+    return lines
+
+
+def run_lines(run: ev.RunParked, paint: Paint) -> list[str]:
+    """A parked run."""
+    lines = [f"{paint.risk(run.risk)} {safe(run.target)}"]
+    lines += [f"  $ {safe(text)}" for text in run.order.command.splitlines()]
+    lines.append(f"  asked because: {safe(run.why)}")
+    if run.effects:
+        lines.append(f"  effects: {effects_text(run.effects)}")
+    if run.order.stdin is not None:
+        lines.append(f"  standard input: {len(run.order.stdin)} characters")
+    if run.phrase:
+        lines.append(paint(f"  to confirm type: {run.phrase}", "red"))
+    return lines
+
+
+def card_lines(card: Card, paint: Paint) -> list[str]:
+    """The whole card, ending with what can be done."""
+    short = card.session_id[:8]
+    match card.kind:
+        case "plan":
+            assert card.plan is not None
+            lines = plan_lines(card.plan, paint, status="waits for approval", ticked=card.ticked)
+            machines = ", ".join(safe(entry.slug) for entry in card.plan.scope)
+            lines.append(f"  Approving grants, for 30 min, on {machines}: reads and changes this goal needs.")
+            lines.append("  Not granted: other targets, any other destructive command, any other guarded effect.")
+            lines.append(f"  oikos approve {short}   ·   oikos deny {short} [--changes TEXT]   ·   digest {card.digest[:12]}")
+        case "run":
+            assert card.run is not None
+            lines = [paint("WAITS FOR YOU", "bold"), *run_lines(card.run, paint)]
+            how = f"oikos approve {short} --phrase '{card.run.phrase}'" if card.run.phrase else f"oikos approve {short}"
+            lines.append(f"  {how}   ·   oikos deny {short}")
+        case "question":
+            assert card.question is not None
+            lines = [paint("QUESTION", "bold") + f"  {safe(card.question.text)}"]
+            lines += [f"  - {safe(choice)}" for choice in card.question.choices]
+            lines.append(f"  oikos answer {short}" + (" (the value is not shown)" if card.question.kind == "secret" else " TEXT"))
+        case "limit":
+            lines = [paint("LIMIT", "bold") + f"  {safe(card.text)}", f"  oikos raise {short}   ·   oikos stop {short}"]
+        case _:
+            lines = [paint("BLOCKED", "bold") + f"  {safe(card.text)}", f"  write to it: oikos chat {short}   ·   oikos stop {short}"]
+    return lines

@@ -1,0 +1,523 @@
+"""The gate: one pure function that decides every run (SPEC §3).
+
+    admit(question) -> Admission | NeedsApproval | NeedsTypedConfirmation | Refusal
+
+The order of its questions is the order of SPEC R3.1: session live, goal, plan, target, mode, classification,
+duplicate, effects, window. Nothing else in Oikos makes an Admission, and a Runner takes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oikos.domain.admission import Admission, seal
+from oikos.domain.agent_rules import NO_PLAN_DIRECTIVE, propose_and_run, session_over, step_open
+from oikos.domain.consent import RUN_APPROVAL_S, Consent, Grant
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.instant import Instant
+from oikos.domain.inventory import AmbiguousName, Entity, Inventory, Mode, UnknownName
+from oikos.domain.plan import AfterFailed, Plan, PlannedCommand, PlanStatus, StepStatus, phrase_of
+from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
+from oikos.domain.state import TERMINAL, RunState, State, run_key
+from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
+
+__all__ = ["Admission", "NeedsApproval", "NeedsTypedConfirmation", "Outcome", "Question", "admit", "admit_probe"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One run that wants to happen, and everything the gate may look at."""
+
+    state: State
+    request: RunRequest
+    order: RunOrder
+    target: Entity | UnknownName | AmbiguousName
+    verdict: Verdict
+    inventory: Inventory
+    now: Instant
+    approval: Consent | None = None
+    """The consent that an operator gave to exactly this run, if it was parked before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedsApproval:
+    """Park it: one approval admits exactly these bytes, once (SPEC R3.3)."""
+
+    why: str
+    effects: tuple[Effect, ...] = ()
+    """The guarded effects that are asked about."""
+    offers_reopen: bool = False
+    """Only the window had ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedsTypedConfirmation:
+    """Park it: destructive, and no pre-authorisation covers it (SPEC R3.4)."""
+
+    why: str
+    phrase: str
+    effects: tuple[Effect, ...] = ()
+
+
+Outcome = Admission | NeedsApproval | NeedsTypedConfirmation | Refusal
+
+
+def admit(question: Question) -> Outcome:
+    """Decide one run."""
+    q = question
+    refusal = _session(q)
+    if refusal is not None:
+        return refusal
+    target = q.target
+    if not isinstance(target, Entity):
+        made = q.state.plan.creates if q.state.plan is not None else ()
+        if any(created.name == q.request.target for created in made):
+            return Refusal(
+                code=Code.NOT_CREATED_YET, text=f"{q.request.target} does not exist yet.",
+                directive="Run the step that creates it first.",
+            )  # fmt: skip
+        return name_refusal(target)
+    plan = q.state.plan
+    assert plan is not None, "_session refuses without a plan"
+    refusal = _order(q, target) or _mode(q, target) or _command(q, plan)
+    if refusal is not None:
+        return refusal
+    return _judge(q, plan, target)
+
+
+def admit_probe(state: State, target: Entity) -> Admission | Refusal:
+    """Admit a built-in probe: constant bytes, read-only, named, refused on locked targets (SPEC §3)."""
+    if target.mode is Mode.LOCKED:
+        return _locked(target)
+    return seal(kind="probe", digest=target.id, target_id=target.id, authority="probe", seq=state.seq)
+
+
+# ---- refusals, in the order of R3.1 ---------------------------------------------------------------------------------------
+
+
+def _session(q: Question) -> Refusal | None:
+    state = q.state
+    if state.phase in TERMINAL:
+        return session_over(state)
+    if not state.goal:
+        return Refusal(code=Code.NO_GOAL, text="There is no goal yet.", directive=NO_PLAN_DIRECTIVE)
+    if state.live_plan is None:
+        return Refusal(code=Code.NO_PLAN, text="There is no plan.", directive=NO_PLAN_DIRECTIVE)
+    if q.order.generation != state.generation:
+        return Refusal(
+            code=Code.STALE_GENERATION,
+            text=f"The command was asked under plan {q.order.generation}; generation {state.generation} is the plan now.",
+            directive="Ask for it again if the new plan still needs it.",
+        )  # fmt: skip
+    if q.verdict.risk is not Risk.READ_ONLY:
+        if state.status is PlanStatus.PROPOSED:
+            return Refusal(
+                code=Code.AWAITING_OPERATOR, text=f"Plan {state.generation} waits for the operator's decision.",
+                directive="Only read-only commands run before that.",
+            )  # fmt: skip
+        if state.status is PlanStatus.ACCEPTED:
+            return Refusal(
+                code=Code.NO_PLAN, text=f"Plan {state.generation} is read-only and this command is {q.verdict.risk}.",
+                directive="Propose a plan that contains the change; it may replace this one at once.",
+            )  # fmt: skip
+        if state.batch.proposed:
+            return propose_and_run()
+    if q.request.step is not None:
+        return step_open(state, q.request.step)
+    return None
+
+
+def name_refusal(name: UnknownName | AmbiguousName) -> Refusal:
+    """A target that is no entity, or more than one."""
+    if isinstance(name, AmbiguousName):
+        return Refusal(
+            code=Code.AMBIGUOUS_TARGET, text=f"{name.name} could be {' or '.join(name.slugs)}.",
+            directive="Use the full name, or ask the operator which one is meant.",
+        )  # fmt: skip
+    near = f" Known targets: {', '.join(name.near)}." if name.near else " No target is configured."
+    return Refusal(
+        code=Code.UNKNOWN_TARGET, text=f"There is no target {name.name}.{near}", directive="Use list_entities to see what there is."
+    )
+
+
+def _order(q: Question, target: Entity) -> Refusal | None:
+    """What would be started is what is asked, and was never started: anything else is a defect of the caller."""
+    order, asked = q.order, q.request
+    same = (order.session_id, order.target_id, order.command, order.stdin) == (
+        q.state.session_id, target.id, asked.command, asked.stdin,
+    )  # fmt: skip
+    if same and order.run_id not in q.state.runs:
+        return None
+    return Refusal(code=Code.INTERNAL, text=f"The order of run {order.run_id[:8]} is not what was asked; nothing was started.")
+
+
+def _locked(entity: Entity) -> Refusal:
+    return Refusal(
+        code=Code.TARGET_LOCKED, text=f"{entity.slug} is locked: nothing runs on it, not even inside another command.",
+        directive="Leave it alone; only an admin can change its mode.",
+    )  # fmt: skip
+
+
+def _mode(q: Question, target: Entity) -> Refusal | None:
+    for entity in (target, *_inner_machines(q, target), *_named_entities(q, target)):
+        if entity.mode is Mode.LOCKED:
+            return _locked(entity)
+        if entity.mode is Mode.LOOK and q.verdict.risk is not Risk.READ_ONLY:
+            return Refusal(
+                code=Code.TARGET_LOOK_ONLY, text=f"{entity.slug} is in mode look: only read-only commands run on it.",
+                directive="Report what would have to change; only an admin can change its mode.",
+            )  # fmt: skip
+    hidden = _behind_a_blind_hop(q, target)
+    if hidden is not None:
+        return Refusal(
+            code=Code.TARGET_LOCKED,
+            text=f"The command reaches machines it does not name, and {hidden.slug}, which is locked, may be one of them.",
+            directive="Name each machine literally.",
+        )  # fmt: skip
+    if q.state.mode == "look" and q.verdict.risk is not Risk.READ_ONLY:
+        return Refusal(
+            code=Code.LOOK_ONLY_SESSION, text="This session may only look.", directive="Report what would have to change."
+        )
+    if q.inventory.route(target) is None:
+        return Refusal(
+            code=Code.NO_ACCESS, text=f"{target.slug} has no way in.", directive="Ask the operator to add it: `oikos fleet add`."
+        )
+    return None
+
+
+def _command(q: Question, plan: Plan) -> Refusal | None:
+    verdict = q.verdict
+    if verdict.has(EffectKind.INTERACTIVE):
+        return Refusal(
+            code=Code.INTERACTIVE, text="The command is interactive; nobody sits at its terminal.",
+            directive=verdict.advice or "Use a non-interactive form of it.",
+        )  # fmt: skip
+    key = run_key(q.order.target_id, verdict.canonical or q.order.command, q.order.stdin)
+    if key in q.state.declined:
+        return Refusal(
+            code=Code.DECLINED, text="The operator declined this command in this plan.",
+            directive="Take another way, or complete as failed.",
+        )  # fmt: skip
+    if verdict.risk is Risk.READ_ONLY or q.request.rerun.strip() or _approval(q) is not None:
+        return None
+    for run in q.state.runs.values():
+        if run.key == key and run.generation == plan.generation and (run.ok or _goes_on(run)):
+            how = "already succeeded" if run.ok else "is still running"
+            return Refusal(
+                code=Code.DUPLICATE, text=f"The same command {how} on {run.target}: run {run.order.run_id}.",
+                directive="Read that run with read_output; to repeat it on purpose pass rerun with a reason.",
+            )  # fmt: skip
+    return None
+
+
+# ---- who else the command touches -----------------------------------------------------------------------------------------
+
+
+def _goes_on(run: RunState) -> bool:
+    """No outcome yet, or a time limit that did not provably kill it."""
+    if isinstance(run.outcome, TimedOut):
+        return run.outcome.remote is not RemoteState.KILLED
+    return run.running
+
+
+_CHILD_HOPS = {"guest": HopKind.PCT, "container": HopKind.DOCKER}
+"""Kinds of named objects that the inventory may hold as machines of their own, inside the machine they are named on."""
+
+
+def _reached(q: Question, outers: tuple[Entity, ...], hop: Hop) -> tuple[Entity, ...]:
+    """Every entity the hop can mean, seen from any of `outers`: names and addresses need not be unique."""
+    if not hop.resolved:
+        return ()
+    living = (entity for entity in q.inventory.entities.values() if not entity.gone)
+    return tuple(entity for entity in living if any(_leads_to(entity, outer, hop) for outer in outers))
+
+
+def _leads_to(entity: Entity, outer: Entity, hop: Hop) -> bool:
+    if hop.kind is HopKind.SSH:
+        host = hop.name.rsplit("@", 1)[-1].rstrip(".").casefold()
+        access = entity.access
+        return host in _names(entity) or (access is not None and not access.guest and access.address.casefold() == host)
+    name = hop.name.casefold()
+    guest = entity.access.guest.casefold() if entity.access is not None else ""
+    external = {each.value.rsplit("/", 1)[-1].casefold() for each in entity.external}
+    return entity.parent == outer.id and (name == guest or name in external or name in _names(entity))
+
+
+def _names(entity: Entity) -> frozenset[str]:
+    return frozenset(name.casefold() for name in (entity.slug, entity.name, *entity.aliases) if name)
+
+
+def _places(q: Question) -> Iterator[tuple[Hop, ...]]:
+    """Where the command runs something or names something, the target itself included."""
+    yield from dict.fromkeys((*(action.place for action in q.verdict.actions), *(named.place for named in q.verdict.objects)))
+
+
+def _inner_machines(q: Question, target: Entity) -> Iterator[Entity]:
+    """Every machine that any hop of the command may lead to."""
+    for place in _places(q):
+        outers: tuple[Entity, ...] = (target,)
+        for hop in place:
+            outers = _reached(q, outers, hop)
+            yield from outers
+
+
+def _named_entities(q: Question, target: Entity) -> Iterator[Entity]:
+    """Guests, containers, services, datasets and hosts the command acts on that the inventory knows."""
+    for named in q.verdict.objects:
+        outers: tuple[Entity, ...] = (target,)
+        for hop in named.place:
+            outers = _reached(q, outers, hop)
+        if named.kind == "host":
+            yield from _reached(q, outers, Hop(kind=HopKind.SSH, name=named.name))
+            continue
+        inside = Hop(kind=_CHILD_HOPS.get(named.kind, HopKind.MACHINE), name=named.name.removesuffix(".service"))
+        yield from _reached(q, outers, inside)
+
+
+def _behind_a_blind_hop(q: Question, target: Entity) -> Entity | None:
+    """A locked machine that a hop known only to the shell could lead to."""
+    locked = [entity for entity in q.inventory.entities.values() if entity.mode is Mode.LOCKED and not entity.gone]
+    for place in _places(q):
+        outers: tuple[Entity, ...] = (target,)
+        for hop in place:
+            if not hop.resolved:
+                for entity in locked:
+                    if hop.kind is HopKind.SSH or any(_inside(q, entity, outer) for outer in outers):
+                        return entity
+            outers = _reached(q, outers, hop)
+    return None
+
+
+def _inside(q: Question, entity: Entity, outer: Entity) -> bool:
+    """Whether `entity` runs on `outer`, however deep."""
+    seen: set[str] = set()
+    current: Entity | None = entity
+    while current is not None and current.id not in seen:
+        seen.add(current.id)
+        if current.parent == outer.id:
+            return True
+        current = q.inventory.get(current.parent)
+    return False
+
+
+def _outside(q: Question, plan: Plan, target: Entity) -> str:
+    """The first machine that is not in the plan's scope, in words; empty when all are.
+
+    A guest belongs to the scope of the node it is named on: operators keep one out by its mode. A machine
+    reached by ssh is in scope only as a machine of the plan.
+    """
+    machines = frozenset(plan.machines())
+    if target.id not in machines:
+        return f"{target.slug} is not a machine of plan {plan.generation}"
+    for action in q.verdict.actions:
+        words = _outside_place(q, plan, target, action)
+        if words:
+            return words
+    for entity in _named_entities(q, target):
+        if entity.id not in machines and not any(_inside(q, entity, inner) for inner in (target, *_inner_machines(q, target))):
+            return f"{entity.slug} is not a machine of plan {plan.generation}"
+    return ""
+
+
+def _outside_place(q: Question, plan: Plan, target: Entity, action: Action) -> str:
+    where: list[str] = []
+    outers: tuple[Entity, ...] = (target,)
+    for hop in action.place:
+        where.append(hop.name or "a machine only the shell will know")
+        outers = _reached(q, outers, hop)
+        words = " > ".join(where)
+        if len(outers) > 1 and (hop.kind is HopKind.SSH or action.risk is not Risk.READ_ONLY):
+            return f"{words} could be {' or '.join(sorted(entity.slug for entity in outers))}"
+        if hop.kind is HopKind.SSH:
+            if not outers:
+                return f"{words} is not a machine that the inventory knows"
+            if outers[0].id not in plan.machines():
+                return f"{outers[0].slug} is not a machine of plan {plan.generation}"
+        elif not outers and action.risk is not Risk.READ_ONLY:
+            return f"it changes {words}, which the inventory does not know"
+    return ""
+
+
+# ---- admission -------------------------------------------------------------------------------------------------------------
+
+
+def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
+    verdict, state = q.verdict, q.state
+    guarded = plan.guarded(verdict.effects)
+    declared = state.status is PlanStatus.APPROVED and plan.declares(q.order.target_id, q.order.command, q.order.stdin)
+    beyond = () if declared else guarded
+    approved = _approved(q, beyond)
+    outside = "" if declared or approved is not None else _outside(q, plan, target)
+    if outside:
+        if state.status is not PlanStatus.APPROVED:
+            return Refusal(
+                code=Code.OUT_OF_SCOPE, text=f"Out of scope: {outside}.", directive="Propose a plan that names the machine as a target."
+            )
+        if verdict.risk is not Risk.DESTRUCTIVE:
+            return NeedsApproval(why=f"Out of scope: {outside}.", effects=guarded)
+    if approved is not None:
+        return approved
+    if verdict.risk is Risk.READ_ONLY and not guarded:
+        return _sealed(q, "read_only")
+    if state.status is not PlanStatus.APPROVED:
+        return Refusal(
+            code=Code.OUT_OF_SCOPE,
+            text=f"The command has effects the plan was not approved for: {_words(guarded)}.",
+            directive="Propose a plan that contains exactly this command, so that the operator can approve it.",
+        )  # fmt: skip
+    if verdict.risk is Risk.DESTRUCTIVE:
+        return _destructive(q, plan, guarded, beyond, outside)
+    return _mutation(q, beyond)
+
+
+def _sealed(q: Question, authority: str) -> Admission:
+    return seal(
+        kind="run", digest=q.order.digest(), target_id=q.order.target_id, authority=authority, seq=q.state.seq
+    )
+
+
+def _approval(q: Question) -> Consent | None:
+    """The approval of exactly this run, if it is given, fresh and not used (SPEC R3.3)."""
+    consent, parked = q.approval, q.state.parked
+    if consent is None or parked is None or parked.consent != consent or q.state.halted:
+        return None
+    if consent.run_id != q.order.run_id or consent.digest != q.order.asked() or parked.event.order.run_id != q.order.run_id:
+        return None
+    if consent.session_id != q.state.session_id or consent.generation != q.state.generation:
+        return None
+    if q.state.clock_set_back(q.now) or not 0 <= q.now.elapsed_since(consent.at) <= RUN_APPROVAL_S:
+        return None
+    return consent
+
+
+def _approved(q: Question, beyond: tuple[Effect, ...]) -> Admission | None:
+    """Admitted by its approval, unless the command is judged worse now than when it was asked."""
+    consent, parked = _approval(q), q.state.parked
+    if consent is None or parked is None:
+        return None
+    if q.verdict.risk > parked.event.risk or not set(beyond) <= set(parked.event.effects):
+        return None
+    if q.verdict.risk is Risk.DESTRUCTIVE and consent.text.strip() != phrase_of(_worst_object(q)):
+        return None
+    return _sealed(q, f"approval:{consent.id}")
+
+
+def _window_covers(q: Question) -> bool:
+    window = q.state.window
+    if window is None or window.generation != q.order.generation or q.order.target_id not in window.machines:
+        return False
+    return not q.state.clock_set_back(q.now) and window.open(q.now)
+
+
+def _mutation(q: Question, beyond: tuple[Effect, ...]) -> Outcome:
+    window = q.state.window
+    if beyond:
+        why = f"Not in the approved plan, and beyond what a window covers: {_words(beyond)}."
+        return NeedsApproval(why=why, effects=beyond)
+    if window is not None and _window_covers(q):
+        return _sealed(q, f"window:{window.consent_id}")
+    if window is not None and window.suspended:
+        return NeedsApproval(why="The window is suspended.")
+    return NeedsApproval(why="The window has ended.", offers_reopen=True)
+
+
+def _destructive(q: Question, plan: Plan, guarded: tuple[Effect, ...], beyond: tuple[Effect, ...], outside: str) -> Outcome:
+    consent = _ticking_consent(q)
+    item = _preauthorised(q, plan)
+    if consent is not None and item is not None and not beyond and not outside:
+        return _sealed(q, f"preauthorised:{consent.id}:{item}")
+    why = q.verdict.reasons[0].text if q.verdict.reasons else "The command is destructive."
+    if outside:
+        why = f"Out of scope: {outside}. {why}"
+    return NeedsTypedConfirmation(why=why, phrase=phrase_of(_worst_object(q)), effects=guarded)
+
+
+def _ticking_consent(q: Question) -> Consent | None:
+    """The approval of the plan, while its own time runs: renewing a window does not lengthen what was typed for."""
+    for consent in q.state.consents.values():
+        if consent.grant is Grant.PLAN and consent.generation == q.state.generation:
+            return consent if 0 <= q.now.elapsed_since(consent.at) < consent.duration_s else None
+    return None
+
+
+def _worst_object(q: Question) -> NamedObject:
+    for named in q.verdict.objects:
+        if named.risk is Risk.DESTRUCTIVE and named.name:
+            return named
+    slug = q.target.slug if isinstance(q.target, Entity) else q.order.target_id
+    return NamedObject(kind="host", name=slug, verb="change", risk=Risk.DESTRUCTIVE)
+
+
+def _preauthorised(q: Question, plan: Plan) -> int | None:
+    """The ticked item that covers this command, with its condition and uses (SPEC R3.4)."""
+    if not _window_covers(q) or q.verdict.has(EffectKind.SELF) or _outcome_unknown(q):
+        return None
+    for number, (step, planned) in enumerate(plan.destructive_items(), start=1):
+        if number not in q.state.items or step.target_id != q.order.target_id:
+            continue
+        if not _same_command(planned, q):
+            continue
+        if _condition_holds(q.state, plan, planned) and _uses(q.state, planned, step.target_id) < _max_uses(planned):
+            return number
+    return None
+
+
+def _same_command(planned: PlannedCommand, q: Question) -> bool:
+    if planned.stdin != q.order.stdin or planned.preauthorise is None:
+        return False
+    same_argv = bool(planned.canonical) and planned.canonical == q.verdict.canonical
+    obj = planned.preauthorise.object
+    named = any((o.kind, o.name) == (obj.kind, obj.name) for o in q.verdict.objects)
+    return same_argv and named
+
+
+def _max_uses(planned: PlannedCommand) -> int:
+    return planned.preauthorise.max_uses if planned.preauthorise is not None else 0
+
+
+def _condition_holds(state: State, plan: Plan, planned: PlannedCommand) -> bool:
+    pre = planned.preauthorise
+    if pre is None:
+        return False
+    condition = pre.condition
+    if not isinstance(condition, AfterFailed):
+        return True
+    step = state.steps.get(condition.step)
+    return step is not None and step.status is StepStatus.FAILED and _really_failed(state, plan, condition.step)
+
+
+def _really_failed(state: State, plan: Plan, seq: int) -> bool:
+    """The model marks steps; that one failed is proven by the newest of its runs, and by one the approver had read."""
+    keys = {
+        run_key(step.target_id, planned.canonical or planned.text, planned.stdin)
+        for step, planned in plan.commands()
+        if step.seq == seq
+    }
+    tried = [run for run in state.runs.values() if run.step == seq and run.generation == plan.generation]
+    newest = max(tried, key=lambda run: run.started_seq, default=None)
+    return newest is not None and (not keys or newest.key in keys) and _failed(newest)
+
+
+def _failed(run: RunState) -> bool:
+    return isinstance(run.outcome, Exited | Signalled | TimedOut) and not run.ok
+
+
+def _outcome_unknown(q: Question) -> bool:
+    """Whether this command may have run already and nothing can tell: a person decides about a repeat (DESIGN §3)."""
+    key = run_key(q.order.target_id, q.verdict.canonical or q.order.command, q.order.stdin)
+    return any(run.key == key and isinstance(run.outcome, Unknown) for run in q.state.runs.values())
+
+
+def _uses(state: State, planned: PlannedCommand, target_id: str) -> int:
+    """Uses are counted at the start and refunded only for a proven never-started."""
+    key = run_key(target_id, planned.canonical, planned.stdin)
+    return sum(1 for run in state.runs.values() if run.key == key and not _refunded(run) and "preauthorised:" in run.authority)
+
+
+def _refunded(run: RunState) -> bool:
+    return isinstance(run.outcome, NeverStarted)
+
+
+def _words(effects: tuple[Effect, ...]) -> str:
+    return ", ".join(f"{effect.kind}" + (f" of {effect.object}" if effect.object else "") for effect in effects)

@@ -1,0 +1,163 @@
+"""File tools whose class depends on what they are pointed at: dd, cp, mv, chmod, chown, rm, date, ps, tee."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from oikos.domain.verdict import EffectKind, Risk
+from oikos.policy import judge, paths
+from oikos.policy.scene import Flow
+from oikos.policy.words import HOLE, NOTHING, Tag, Word
+
+if TYPE_CHECKING:
+    from oikos.policy.judge import Call
+
+_INTERPRETER = re.compile(r"(?:^|/)(?:python[\d.]*|perl[\d.]*|bash|sh|dash|zsh|ruby|node|php[\d.]*|lua[\d.]*|gdb|vim?|find|awk|tar|env)$")
+
+
+def dd(this: Call) -> Flow | None:
+    """`dd if=… of=…`."""
+    walker, scene = this.walker, this.scene
+    tags = set(scene.stdin.tags)
+    wrote = False
+    source = ""
+    for word in this.words[1:]:
+        name, equals, value = word.text.partition("=")
+        if not equals or name not in ("if", "of", "bs", "ibs", "obs", "count", "skip", "seek", "conv", "status", "iflag", "oflag", "cbs", "iseek", "oseek"):
+            walker.unclear("dd.operand", word.span, f"The dd operand {word.text.replace(HOLE, '…')} is not known.", scene)
+        elif name == "if":
+            source = value
+            if paths.is_block_device(value):
+                tags |= {Tag.BULK, Tag.SECRET}
+                walker.change("read.secret", word.span, f"Reads the raw disk {value}.", scene, EffectKind.SENSITIVE, thing=value)
+            elif not value.startswith(("/dev/zero", "/dev/urandom")):
+                tags |= {Tag.FILE}
+        elif name == "of":
+            if word.literal and paths.is_sink(value):
+                continue
+            wrote = True
+            path = paths.normal(value, walker.cwd)
+            if any(paths.is_critical(paths.normal(one.partition("=")[2], walker.cwd)) for one in word.spellings()):
+                walker.destroy("dd.device", word.span, f"Overwrites {value}.", scene, *paths.write_effects(path), thing=value)
+                walker.report.name("device", value, scene.place, Risk.DESTRUCTIVE, "overwrite")
+            else:
+                walker.change("dd.write", word.span, f"Writes the file {value.replace(HOLE, '…')}.", scene, thing=value)
+    if wrote and source == "/dev/null":
+        walker.destroy("dd.truncate", this.span, "Empties a file; what it held is lost.", scene)
+    if not wrote and Tag.SECRET in tags and all(word.text.partition("=")[0] != "of" for word in this.words[1:]):
+        return Flow(frozenset(tags), None, True)
+    return Flow(NOTHING if wrote else frozenset(tags), None, True)
+
+
+def copy(this: Call) -> Flow | None:
+    """cp, mv, install, ln: where they write, and what they leave behind."""
+    walker, scene, args = this.walker, this.scene, list(this.line.args)
+    target = this.value("-t", "--target-directory")
+    if target is None and len(args) > 1:
+        target = args.pop()
+    if target is None:
+        return None
+    path = paths.normal(target.text, walker.cwd)
+    if this.name == "mv" and path == "/dev/null":
+        walker.destroy("mv.null", target.span, "Moving something to /dev/null loses it.", scene)
+    if any(word.text == "/dev/null" for word in args) and this.name in ("cp", "install"):
+        walker.destroy("cp.truncate", target.span, f"Empties {target.text}; what it held is lost.", scene, thing=target.text)
+    for text in target.spellings():
+        where = paths.normal(text, walker.cwd)
+        if paths.is_critical(where) and not where.startswith(("/boot/", "/lib/modules", "/efi")) or paths.is_block_device(where):
+            walker.destroy("write.critical", target.span, f"Replaces {where.replace(HOLE, '…')}: a mistake there locks people out or loses a disk.",
+                           scene, *paths.write_effects(where), thing=where)
+            return None
+    effects = paths.write_effects(path)
+    if effects:
+        walker.find("write.place", Risk.CONFIG_MUTATION, target.span, f"Changes {path}.", scene, effects, path)
+    if this.name == "mv":
+        for word in args:
+            if paths.is_critical(paths.normal(word.text, walker.cwd)) or paths.is_system_tree(word.text):
+                walker.destroy("mv.critical", word.span, f"Takes away {word.text}, which the system needs.", scene, thing=word.text)
+    return None
+
+
+def remove(this: Call) -> Flow | None:
+    """rm and its kin name what they delete."""
+    for word in this.line.args:
+        if HOLE not in word.text:
+            this.walker.report.name("file", word.text, this.scene.place, Risk.DESTRUCTIVE, "delete")
+    return None
+
+
+def chmod(this: Call) -> Flow | None:
+    """`chmod [-R] MODE FILE…`."""
+    walker, scene = this.walker, this.scene
+    args = list(this.line.args)
+    mode = this.line.args[0].text if args else ""
+    # `chmod -x FILE` and `chmod -w FILE`: the mode looks like an option.
+    dashed = [used.name for used in this.line.used if re.fullmatch(r"-[rwxXst]", used.name)]
+    files = args if dashed or this.has("--reference") else args[1:]
+    recursive = this.has("-R", "--recursive")
+    opens = bool(re.search(r"[0-7]*[2367]$", mode) if mode.isdigit() else re.search(r"(?:^|,)[ugo]*[oa]\w*[+=]\w*w|^\+w", mode))
+    closes = mode in ("000", "0", "0000", "a-rwx", "a-x", "-x") or bool(dashed) and "-x" in dashed
+    if re.search(r"(?:^|,)u?g?\+s|\+s\b", mode) or re.fullmatch(r"[2467][0-7]{3}", mode):
+        walker.find("chmod.setuid", Risk.DESTRUCTIVE if any(_INTERPRETER.search(word.text) for word in files) else Risk.CONFIG_MUTATION,
+                    this.span, "Lets whoever runs the file act as its owner.", scene, (EffectKind.PRIVILEGE,))
+    for word in files:
+        path = paths.normal(word.text, walker.cwd)
+        system = paths.is_system_tree(path) or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var)(?:/|$)", path) is not None
+        secret = paths.is_secret(path) or paths.is_critical(path)
+        if recursive and (mode in ("777", "0777", "a+rwx", "ugo+rwx") or (system and (opens or closes or paths.is_system_tree(path)))):
+            walker.destroy("chmod.tree", word.span, f"Changes the modes of everything under {path}; what they were is lost.", scene,
+                           EffectKind.PRIVILEGE, EffectKind.IRREVERSIBLE, thing=path)
+        elif secret and (opens or re.search(r"[4567]$", mode)):
+            walker.destroy("chmod.secret", word.span, f"Opens {path} to everyone.", scene, EffectKind.PRIVILEGE, thing=path)
+        elif closes and (path.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/lib"))):
+            walker.destroy("chmod.program", word.span, f"Nobody can run {path} any more.", scene, EffectKind.OUTAGE, thing=path)
+    return None
+
+
+def chown(this: Call) -> Flow | None:
+    """`chown [-R] OWNER FILE…`."""
+    walker, scene = this.walker, this.scene
+    files = this.line.args if this.has("--reference") else this.line.args[1:]
+    for word in files:
+        path = paths.normal(word.text, walker.cwd)
+        if this.has("-R", "--recursive") and (
+            path in ("/", "/*") or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var|root|dev)/?\*?$", path)
+        ):
+            walker.destroy("chown.tree", word.span, f"Changes the owner of everything under {path}; who owned what is lost.", scene,
+                           EffectKind.PRIVILEGE, EffectKind.IRREVERSIBLE, thing=path)
+        elif paths.is_critical(path) or paths.is_secret(path):
+            walker.destroy("chown.critical", word.span, f"Changes the owner of {path}.", scene, EffectKind.PRIVILEGE, thing=path)
+    return None
+
+
+def ps(this: Call) -> Flow | None:
+    """`ps e` shows the environment of processes."""
+    for word in this.words[1:]:
+        if word.literal and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", word.text) and not word.text.startswith("-"):
+            value_of = [used.value for used in this.line.used]
+            if word not in value_of:
+                this.walker.change("ps.environment", word.span, "Shows the environment of processes, passwords among it.", this.scene, EffectKind.SENSITIVE)
+    return None
+
+
+def date(this: Call) -> Flow | None:
+    """`date [+FORMAT]`; anything else sets the clock."""
+    for word in this.line.args:
+        texts = word.values or (word.text,)
+        if not all(text.startswith("+") for text in texts):
+            this.walker.change("date.set", word.span, "Sets the clock.", this.scene, EffectKind.OUTAGE, thing="clock")
+    return None
+
+
+def tee(this: Call) -> Flow | None:
+    """`tee [-a] FILE…`."""
+    walker, scene = this.walker, this.scene
+    from oikos.policy import redirects
+
+    for word in this.line.args:
+        redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, "data", frozenset())
+    return Flow(scene.stdin.tags, scene.stdin.text, True)
+
+
+__all__ = ["Word", "chmod", "chown", "copy", "date", "dd", "judge", "ps", "remove", "tee"]

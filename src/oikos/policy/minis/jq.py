@@ -1,0 +1,24 @@
+"""jq and yq filters: pure, except for what their options load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oikos.domain.verdict import EffectKind
+from oikos.policy.scene import Flow
+
+if TYPE_CHECKING:
+    from oikos.policy.judge import Call
+
+
+def jq(this: Call) -> Flow | None:
+    """`jq [options] FILTER [FILE…]`: the filter may print the environment."""
+    walker, scene = this.walker, this.scene
+    for word in this.line.args[:1]:
+        for text in word.spellings():
+            if "$ENV" in text or "env." in text.replace(".env.", "") or text.strip() in ("env", "$ENV"):
+                walker.change("jq.env", word.span, "The filter prints the environment, passwords among it.", scene, EffectKind.SENSITIVE)
+    for word in this.line.loose:
+        if word.splits and word.could_be_option() and word.kind.value == "dynamic" and word.tags:
+            walker.unclear("dynamic.jq", word.span, "This word is only known when the shell runs; it could be an option of jq.", scene)
+    return None

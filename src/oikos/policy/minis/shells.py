@@ -1,0 +1,286 @@
+"""Wrappers whose inner command needs more than an option table: shells, xargs, env, su, watch, tmux, parallel."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
+from oikos.policy import danger, judge, unwrap
+from oikos.policy.scene import EMPTY, Flow
+from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
+
+if TYPE_CHECKING:
+    from oikos.policy.judge import Call
+
+_CODE = frozenset(
+    "sh bash dash ash zsh ksh mksh fish busybox toybox su sudo doas env eval perl python python3 ruby node php lua awk gawk mawk sed sort find "
+    "curl wget git ssh xargs parallel tar rsync scp vim vi ex ed".split()
+)
+_UNTAME: Tags = frozenset((Tag.FILE, Tag.NETWORK, Tag.DECODED, Tag.SECRET, Tag.BULK, Tag.UNKNOWN))
+
+
+def shell(this: Call) -> Flow | None:
+    """`sh [options] -c TEXT [NAME ARG…]`, `sh FILE`, `… | sh`."""
+    walker, scene, line = this.walker, this.scene, this.line
+    only_checks = this.has("-n") and not this.has("-c")
+    if this.has("-i"):
+        walker.unclear("interactive.shell", this.span, f"{this.name} -i reads start-up files and asks for input.", scene)
+    args = line.args + line.rest
+    if this.has("-c"):
+        if not args:
+            return EMPTY
+        text, rest = args[0], tuple(args[1:])
+        inside = scene.inside(f"{this.name} -c")
+        if not text.literal:
+            return unwrap.script(walker, [text], inside, rest or (Word(this.name),))
+        return unwrap.script(walker, [text], inside, rest or (Word(this.name),))
+    if args and not this.has("-s"):
+        file = args[0]
+        if any(word.tags & {Tag.NETWORK, Tag.DECODED} for word in args):
+            walker.destroy("exec.fetched", this.span, "Runs text that was fetched or decoded; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+        elif only_checks:
+            return EMPTY
+        elif file.text == "-" or file.text == "/dev/stdin":
+            return _stdin(this)
+        else:
+            walker.unclear("exec.file", file.span, f"Runs the script {file.text.replace(HOLE, '…')}, whose contents are not shown here.", scene)
+        return None
+    if only_checks:
+        return EMPTY
+    return _stdin(this)
+
+
+def _stdin(this: Call) -> Flow | None:
+    walker, scene = this.walker, this.scene
+    if not scene.stdin.piped:
+        walker.change("interactive.shell", this.span, f"{this.name} without a command is interactive.", scene, EffectKind.INTERACTIVE)
+        walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND'")
+        return EMPTY
+    unwrap.fed(walker, this.span, scene, this.name)
+    if scene.stdin.text is not None:
+        return walker.script(scene.stdin.text, replace(scene.inside(this.name), stdin=EMPTY), this.span, None)
+    return EMPTY
+
+
+def xargs(this: Call) -> Flow | None:
+    """`xargs [options] PROGRAM ARG…`: words read from standard input are added or filled in."""
+    walker, scene, line = this.walker, this.scene, this.line
+    rest = line.rest
+    given: Tags = scene.stdin.tags if scene.stdin.piped and not this.has("-a", "--arg-file") else frozenset((Tag.UNKNOWN,))
+    if scene.stdin.text is not None:
+        given = frozenset()
+    if not rest:
+        rest = [Word("echo", span=this.span)]
+    token = next((value.text for value in this.values("-I", "--replace", "-i")), "{}" if this.has("--replace", "-i") else "")
+    head = rest[0]
+    program = walker.knowledge.program(head.text.rsplit("/", 1)[-1]) if head.literal else None
+    if token:
+        words = [_fill(word, token, given) for word in rest]
+    else:
+        words = [*rest, Word(HOLE, WordKind.DYNAMIC, this.span, True, given)]
+    inside = replace(scene.inside("xargs"), stdin=EMPTY, inserted=given)
+    if head.literal and head.text.rsplit("/", 1)[-1] in _CODE and given & _UNTAME:
+        walker.unclear("xargs.code", head.span, f"Words that only the shell will know reach {head.text}, which can run them.", scene)
+    if program is None and head.literal and head.text not in ("echo", "printf", "test", "["):
+        return walker.command(words, inside)
+    return walker.command(words, inside)
+
+
+def _fill(word: Word, token: str, tags: Tags) -> Word:
+    if not token or token not in word.text:
+        return word
+    return Word(word.text.replace(token, HOLE), WordKind.DYNAMIC, word.span, False, word.tags | tags)
+
+
+def parallel(this: Call) -> Flow | None:
+    """GNU parallel: the words are joined and run by a shell, once per input."""
+    walker, scene, line = this.walker, this.scene, this.line
+    words = line.rest
+    inputs: list[Word] = []
+    for index, word in enumerate(words):
+        if word.text in (":::", ":::+", "::::"):
+            words, inputs = words[:index], words[index + 1 :]
+            break
+    if not words:
+        walker.unclear("exec.stdin", this.span, "parallel runs each input line as a command.", scene)
+        for word in inputs:
+            found = danger.in_text(word.text)
+            if found:
+                walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
+        return EMPTY
+    given: Tags = frozenset() if inputs and all(word.literal for word in inputs) else scene.stdin.tags | {Tag.UNKNOWN}
+    filled = [_fill(word, "{}", given) for word in words]
+    return unwrap.script(walker, filled, scene.inside("parallel"))
+
+
+def env(this: Call) -> Flow | None:
+    """`env [options] [NAME=VALUE…] [COMMAND…]`."""
+    walker, scene = this.walker, this.scene
+    rest = this.line.rest
+    for word in this.values("-S", "--split-string"):
+        walker.unclear("env.split", word.span, "env -S splits a text into a command.", scene)
+        unwrap.script(walker, [word], scene.inside("env -S"))
+    while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
+        name, _, value = rest[0].text.partition("=")
+        judge.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
+        walker.wake(rest[0], scene)
+        rest = rest[1:]
+    if not rest:
+        if not this.has("-S", "--split-string"):
+            walker.change("env.dump", this.span, "Prints the environment, passwords among it.", scene, EffectKind.SENSITIVE)
+        return Flow(frozenset((Tag.SECRET,)), None, True)
+    return walker.command(rest, scene.inside("env"))
+
+
+def sudo(this: Call) -> Flow | None:
+    """sudo, doas and run0 without a command, and with assignments before it."""
+    walker, scene = this.walker, this.scene
+    rest = this.line.rest
+    while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
+        name, _, value = rest[0].text.partition("=")
+        judge.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
+        rest = rest[1:]
+    if this.has("-l", "--list", "-v", "-V", "--validate", "-k", "-K") and not (rest and this.has("-k", "-v")):
+        return EMPTY
+    if this.has("-e", "--edit"):
+        for word in rest:
+            judge.value_kind(this, "out", word, "sudo.edit", "edit")
+        return EMPTY
+    if not rest:
+        walker.change("interactive.shell", this.span, f"{this.name} without a command opens a shell.", scene, EffectKind.INTERACTIVE)
+        walker.report.advice.append(f"give the command: {this.name} COMMAND")
+        return EMPTY
+    return walker.command(rest, scene.inside(this.name))
+
+
+def su(this: Call) -> Flow | None:
+    """`su [options] [-] [USER] [-c TEXT]`."""
+    walker, scene = this.walker, this.scene
+    text = this.value("-c", "--command", "--session-command")
+    if text is not None:
+        return unwrap.script(walker, [text], scene.inside(this.name))
+    walker.change("interactive.shell", this.span, f"{this.name} without -c opens a shell.", scene, EffectKind.INTERACTIVE)
+    walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND' USER")
+    return EMPTY
+
+
+def watch(this: Call) -> Flow | None:
+    """`watch [options] COMMAND…`: joined and run by sh, unless -x."""
+    walker, scene = this.walker, this.scene
+    rest = this.line.rest
+    if not rest:
+        return EMPTY
+    if this.has("-x", "--exec"):
+        return walker.command(rest, scene.inside("watch"))
+    return unwrap.script(walker, rest, scene.inside("watch"))
+
+
+def flock(this: Call) -> Flow | None:
+    """`flock [options] FILE COMMAND…` or `flock FILE -c TEXT`."""
+    walker, scene = this.walker, this.scene
+    walker.change("flock", this.span, "Takes a lock, and makes its file when there is none.", scene)
+    text = this.value("-c", "--command")
+    rest = this.line.rest
+    if text is None and len(rest) > 1 and rest[0].text in ("-c", "--command"):
+        text = rest[1]
+    if text is not None:
+        return unwrap.script(walker, [text], scene.inside("flock"))
+    return walker.command(rest, scene.inside("flock")) if rest else EMPTY
+
+
+def ssh(this: Call) -> Flow | None:
+    """Options of ssh that run programs or open tunnels."""
+    walker, scene = this.walker, this.scene
+    for word in this.values("-o"):
+        name, _, value = re.sub(r"\s*=\s*|\s+", "=", word.text, count=1).partition("=")
+        if not word.literal or not ssh_option_is_plain(name, value):
+            walker.unclear(f"ssh.option.{name.lower()[:30]}", word.span, f"The ssh setting {name} may run a program or weaken trust.", scene)
+            found = danger.in_text(value)
+            if found:
+                walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
+    host = this.line.args[0].text if this.line.args else ""
+    from oikos.policy import hosts
+
+    if scene.stdin.tags & {Tag.SECRET} or (scene.stdin.tags & {Tag.BULK} and hosts.is_third_party(hosts.host_of(host))):
+        walker.destroy("egress.secret", this.span, f"Data flows to {host}; that cannot be taken back.", scene, EffectKind.EGRESS, thing=host)
+    if this.has("-R") and hosts.is_third_party(hosts.host_of(host)):
+        walker.destroy("ssh.tunnel", this.span, f"Opens a way into this host from {host}.", scene, EffectKind.CONNECTIVITY, EffectKind.EGRESS, thing=host)
+    return None
+
+
+_PLAIN_SSH = {
+    "batchmode": None, "connecttimeout": None, "connectionattempts": None, "loglevel": None, "serveraliveinterval": None,
+    "serveralivecountmax": None, "port": None, "user": None, "identityfile": None, "identitiesonly": None, "compression": None,
+    "addressfamily": None, "requesttty": ("no", "false"), "stricthostkeychecking": ("yes", "accept-new", "ask"), "numberofpasswordprompts": None,
+    "preferredauthentications": None, "passwordauthentication": None, "pubkeyauthentication": None, "kbdinteractiveauthentication": None,
+    "hostkeyalgorithms": None, "kexalgorithms": None, "ciphers": None, "macs": None, "proxyjump": None, "controlmaster": ("no", "auto"),
+    "controlpath": ("none",), "controlpersist": None, "forwardagent": ("no",), "forwardx11": ("no",), "clearallforwardings": ("yes",),
+    "exitonforwardfailure": ("yes",), "tcpkeepalive": None, "hostname": None, "checkhostip": ("yes",), "gssapiauthentication": None,
+    "updatehostkeys": ("no",), "visualhostkey": None, "bindaddress": None, "ipqos": None, "hostkeyalias": None, "userknownhostsfile": ("/dev/null",),
+}  # fmt: skip
+
+
+def ssh_option_is_plain(name: str, value: str) -> bool:
+    """Whether an ssh setting neither runs a program nor weakens trust."""
+    allowed = _PLAIN_SSH.get(name.lower(), ())
+    return allowed is None or value.lower() in (allowed or ())
+
+
+def tmux(this: Call) -> Flow | None:
+    """tmux and screen: whatever they start or type runs unseen."""
+    walker, scene = this.walker, this.scene
+    words = this.words[1:]
+    for index, word in enumerate(words):
+        if word.text in ("kill-server", "kill-session"):
+            walker.destroy("tmux.kill", word.span, "Ends sessions and every program in them.", scene, EffectKind.OUTAGE)
+        found = danger.in_text(re.sub(r"\\n|\\015", "", word.text)) or danger.phrase_at([one.text for one in words], index)
+        if found:
+            walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
+            break
+    return EMPTY
+
+
+def expect(this: Call) -> Flow | None:
+    """expect scripts drive other programs."""
+    for word in this.words[1:]:
+        found = danger.in_text(re.sub(r"\bspawn\b|\bsystem\b|\bexec\b", "", word.text))
+        if found:
+            this.walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", this.scene)
+    return EMPTY
+
+
+def busybox(this: Call) -> Flow | None:
+    """`busybox APPLET ARG…` is the applet."""
+    rest = this.line.rest
+    if not rest:
+        return EMPTY
+    return this.walker.command(rest, this.scene.inside(this.name))
+
+
+def ansible(this: Call) -> Flow | None:
+    """`ansible PATTERN -m MODULE -a ARGS`: an ad-hoc command on many hosts."""
+    walker, scene = this.walker, this.scene
+    module = this.value("-m", "--module-name")
+    args = this.value("-a", "--args")
+    name = (module.text if module else "command").rsplit(".", 1)[-1]
+    if name in ("ping", "setup", "gather_facts", "stat", "service_facts", "package_facts", "debug", "getent", "find", "command", "shell", "raw"):
+        if name in ("command", "shell", "raw") and args is not None:
+            text = re.sub(r"\b(?:chdir|creates|removes|executable)=\S+\s*", "", args.text)
+            target = next((word.text for word in this.line.args if word.literal), "")
+            inside = scene.inside(f"ansible {target}", Hop(kind=HopKind.SSH, name=""))
+            flow = unwrap.script(walker, [replace(args, text=text, body=None)], inside)
+            walker.find("ansible.hosts", Risk.READ_ONLY, this.span, f"Runs on the hosts of {target or 'an inventory'}.", scene,
+                        (EffectKind.TARGET_ESCAPE,), target)
+            return flow
+        if name in ("command", "shell", "raw"):
+            walker.unclear("ansible.command", this.span, "No command is given.", scene)
+        return EMPTY
+    if name in ("reboot",):
+        walker.destroy("ansible.reboot", this.span, "Reboots hosts.", scene, EffectKind.OUTAGE)
+    elif name in ("file", "user", "lvol", "filesystem", "parted", "zfs") and args is not None and "absent" in args.text:
+        walker.destroy(f"ansible.{name}", this.span, f"The module {name} deletes.", scene)
+    else:
+        walker.change(f"ansible.{name}", this.span, f"The module {name} changes hosts.", scene)
+    return EMPTY

@@ -1,0 +1,48 @@
+"""Storage tools with a small language of their own: debugfs, parted, LVM settings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from oikos.policy.scene import Flow
+
+if TYPE_CHECKING:
+    from oikos.policy.judge import Call
+
+_DEBUGFS = re.compile(r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|>!]*)?")
+_PARTED = frozenset("print p align-check help unit u free all list quit".split())
+
+
+def debugfs(this: Call) -> Flow | None:
+    """`debugfs -R REQUEST`: only requests that look."""
+    walker, scene = this.walker, this.scene
+    requests = this.values("-R")
+    for word in requests:
+        if not _DEBUGFS.fullmatch(word.text):
+            walker.unclear("debugfs.request", word.span, "The debugfs request may write or show a file.", scene)
+    if not requests:
+        walker.unclear("debugfs.open", this.span, "debugfs without a request waits for commands.", scene)
+    return None
+
+
+def parted(this: Call) -> Flow | None:
+    """`parted [options] DEVICE COMMAND…`."""
+    walker, scene = this.walker, this.scene
+    words = [word.text for word in this.line.args[1:]]
+    if this.has("-l", "--list") and not words:
+        return None
+    if not words:
+        walker.unclear("interactive.parted", this.span, "parted without a command waits for input.", scene)
+        return None
+    verbs = [word for word in words if re.fullmatch(r"[a-z_-]+", word)]
+    if any(verb in ("rm", "mklabel", "mktable", "mkpart", "resizepart", "rescue", "set", "toggle", "name", "disk_set", "disk_toggle", "type", "mkfs", "mkpartfs", "move", "resize") for verb in verbs):
+        walker.destroy("parted.write", this.span, "Rewrites the partition table.", scene, thing=this.line.args[0].text)
+    elif not verbs or verbs[0] not in _PARTED:
+        walker.unclear("parted.command", this.span, "The parted command is not known.", scene)
+    return None
+
+
+def lvconfig(this: Call) -> Flow | None:
+    """`--config` of LVM tools can name programs."""
+    return None

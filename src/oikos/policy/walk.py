@@ -1,0 +1,603 @@
+"""The walk: visits every statement, word, redirection and assignment of a syntax tree.
+
+Only node types on a list are understood; anything else is a finding. Words are visited wherever they stand
+in the tree, never field by field, so that no substitution stays unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from oikos.domain.verdict import EffectKind, Risk
+from oikos.policy import danger, environment, judge, redirects
+from oikos.policy.findings import Finding, Report, Span, effects_of
+from oikos.policy.knowledge import Knowledge
+from oikos.policy.parser import Node, Parser
+from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Source, Variable
+from oikos.policy.text import deceptive
+from oikos.policy.words import HOLE, NOTHING, Tag, Tags, Word, WordKind, ansi_c, expand_braces, has_glob, unescape
+
+MAX_COMMANDS = 200
+MAX_DEPTH = 12
+
+# A subscript that runs a command when the shell evaluates it: `a[$(id)]`, `` a[`id`] ``.
+_SLEEPING = re.compile(r"\b[A-Za-z_]\w*\[[^\]\s]*(?:\$\((?P<dollar>.*)\)|`(?P<tick>[^`]*)`)", re.DOTALL)
+# Shell variables every shell sets to something tame by itself.
+_TAME = {
+    "HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash", "PWD": "", "OLDPWD": "", "HOSTNAME": "", "UID": "0",
+    "EUID": "0", "PPID": "1", "RANDOM": "1", "SECONDS": "1", "LINENO": "1", "BASHPID": "1", "EPOCHSECONDS": "1", "OSTYPE": "linux-gnu",
+    "EPOCHREALTIME": "1", "BASH_VERSION": "5", "MACHTYPE": "", "HOSTTYPE": "", "SHLVL": "1", "PIPESTATUS": "0", "?": "0", "$": "1", "!": "1", "#": "0",
+}  # fmt: skip
+
+
+class TooMuch(Exception):  # noqa: N818  # a limit, not an error: it ends the walk
+    """The text holds more commands, or deeper nesting, than is looked at."""
+
+
+class Walker:
+    """Walks one command text and all texts inside it, and collects what the rules say."""
+
+    def __init__(self, parser: Parser, knowledge: Knowledge, self_names: frozenset[str], dialect: str) -> None:
+        self.parser = parser
+        self.knowledge = knowledge
+        self.self_names = self_names
+        self.dialect = dialect
+        self.report = Report()
+        self.functions: set[str] = set()
+        self.variables: dict[str, Variable] = {}
+        self.cwd = ""
+        self.count = 0
+        self.heads: set[str] = set()
+        """Literal command words of the outermost text, for the second opinion."""
+
+    # --- findings -------------------------------------------------------------------------------
+
+    def find(
+        self,
+        rule: str,
+        risk: Risk,
+        span: Span,
+        text: str,
+        scene: Scene,
+        effects: Iterable[EffectKind] = (),
+        thing: str = "",
+    ) -> None:
+        """Record a finding."""
+        known = effects_of(effects, thing.replace(HOLE, "…"))
+        self.report.findings.append(Finding(rule=rule, risk=risk, span=span, text=text, via=scene.via, effects=known))
+
+    def change(self, rule: str, span: Span, text: str, scene: Scene, *effects: EffectKind, thing: str = "") -> None:
+        """Record a config_mutation."""
+        self.find(rule, Risk.CONFIG_MUTATION, span, text, scene, effects, thing)
+
+    def destroy(self, rule: str, span: Span, text: str, scene: Scene, *effects: EffectKind, thing: str = "") -> None:
+        """Record something destructive."""
+        self.find(rule, Risk.DESTRUCTIVE, span, text, scene, effects or (EffectKind.IRREVERSIBLE,), thing)
+
+    def unclear(self, rule: str, span: Span, text: str, scene: Scene) -> None:
+        """Record that a part cannot be understood."""
+        self.find(rule, Risk.CONFIG_MUTATION, span, text, scene, (EffectKind.UNCLASSIFIED,))
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    def script(self, text: str, scene: Scene, span: Span, shift: int | None, dialect: str | None = None) -> Flow:
+        """Walk a text; `span` and `shift` say where it stands in the classified text."""
+        if scene.depth > MAX_DEPTH:
+            raise TooMuch(f"commands are nested deeper than {MAX_DEPTH}")
+        source = Source(text, shift, span)
+        scene = replace(scene, source=source)
+        if shift is None:
+            # The outermost text was looked at by the classifier, with its quoting known.
+            odd = deceptive(text)
+            if odd:
+                self.unclear("text.control", span, odd[1], scene)
+        parsed = self.parser.parse(text, dialect or self.dialect)
+        if parsed.tree is None:
+            self.unclear("parse.failed", span, f"The shell text cannot be parsed: {parsed.error}.", scene)
+            danger.scan_text(self, text, scene, span)
+            return EMPTY.plus(UNKNOWN)
+        return self.tree(parsed.tree, scene)
+
+    def tree(self, tree: Node, scene: Scene) -> Flow:
+        """Walk a whole tree."""
+        self.prepare(tree)
+        flow = self.statements(tree.get("Stmts", ()), scene)
+        return flow
+
+    def prepare(self, tree: Node) -> None:
+        """Collect what the script defines and assigns, before anything is judged."""
+        todo: list[Any] = [tree]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, list):
+                todo.extend(node)
+                continue
+            if not isinstance(node, dict):
+                continue
+            match node.get("Type"):
+                case "FuncDecl":
+                    self.functions.add(node["Name"]["Value"])
+                case "ForClause":
+                    loop = node["Loop"]
+                    if "Name" in loop:
+                        variable = self.variables.setdefault(loop["Name"]["Value"], Variable())
+                        variable.one_word = True
+                        for item in loop.get("Items", ()):
+                            self._assigned(variable, item)
+                        if "Items" not in loop:
+                            variable.complete = False
+                case "CallExpr" if node.get("Args"):
+                    words = [plain_text(word) for word in node["Args"]]
+                    if words[0] in ("read", "mapfile", "readarray", "getopts", "printf", "unset", "declare", "let", "eval", "source", "."):
+                        for word in words[1:]:
+                            if word is not None:
+                                self.variables.setdefault(word, Variable()).complete = False
+                        if words[0] in ("eval", "source", "."):
+                            self._forget()
+                    for assign in node.get("Assigns", ()):
+                        self.variables.setdefault(assign["Name"]["Value"], Variable()).complete = False
+                case "BinaryArithm" | "UnaryArithm" | "LetClause":
+                    self._taint_names(node)
+                case _:
+                    pass
+            if "Name" in node and isinstance(node["Name"], dict) and ("Value" in node or "Array" in node or "Append" in node):
+                variable = self.variables.setdefault(node["Name"]["Value"], Variable())
+                if "Array" in node:
+                    for element in node["Array"].get("Elems", ()):
+                        self._assigned(variable, element.get("Value", {}))
+                    variable.one_word = True
+                elif node.get("Append") or node.get("Index"):
+                    variable.complete = False
+                else:
+                    self._assigned(variable, node.get("Value", {}))
+            todo.extend(node.values())
+
+    def _assigned(self, variable: Variable, word: Node) -> None:
+        value = plain_text(word) if word else ""
+        expanded = expand_braces(value) if value and is_bare(word) else [value]
+        if value is None or expanded is None or (is_bare(word) and has_glob(value or "")):
+            variable.complete = False
+            if value:
+                variable.hints.append(value)
+            return
+        variable.values.extend(one for one in expanded if one is not None and one not in variable.values)
+
+    def _forget(self) -> None:
+        for variable in self.variables.values():
+            variable.complete = False
+
+    def _taint_names(self, node: Node) -> None:
+        for side in ("X", "Y"):
+            word = node.get(side)
+            name = plain_text(word) if isinstance(word, dict) and "Parts" in word else None
+            if name and re.fullmatch(r"[A-Za-z_]\w*", name):
+                self.variables.setdefault(name, Variable()).complete = False
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def statements(self, nodes: Iterable[Node], scene: Scene) -> Flow:
+        """Walk statements one after the other; their outputs run together."""
+        tags: Tags = NOTHING
+        flows = [self.statement(node, scene) for node in nodes]
+        for flow in flows:
+            tags |= flow.tags
+        return Flow(tags, flows[0].text if len(flows) == 1 else None, True)
+
+    def statement(self, node: Node, scene: Scene) -> Flow:
+        """Walk one statement with its redirections."""
+        command = node.get("Cmd")
+        if not node.get("Redirs"):
+            return self.command_node(command, scene) if command else EMPTY
+        scene, silent, to = redirects.apply(self, node, scene)
+        if command is None:
+            return scene.stdin if scene.stdin.piped else EMPTY
+        flow = self.command_node(command, scene)
+        if to:
+            redirects.flow_to(self, to, flow, scene, node)
+        return Flow(NOTHING, "", True) if silent else flow
+
+    def command_node(self, node: Node, scene: Scene) -> Flow:
+        """Walk a command of any type."""
+        match node.get("Type"):
+            case "CallExpr":
+                return self.call(node, scene)
+            case "BinaryCmd" if node["Op"] in ("|", "|&"):
+                return self.pipeline(node, scene)
+            case "BinaryCmd":
+                first, second = self.statement(node["X"], scene), self.statement(node["Y"], scene)
+                return Flow(first.tags | second.tags, None, True)
+            case "Block":
+                return self.statements(node.get("Stmts", ()), scene)
+            case "Subshell":
+                cwd = self.cwd
+                flow = self.statements(node.get("Stmts", ()), scene)
+                self.cwd = cwd
+                return flow
+            case "IfClause":
+                return self._if(node, scene)
+            case "WhileClause":
+                flow = self.statements(node.get("Cond", ()), scene)
+                body = self.statements(node.get("Do", ()), scene)
+                if not node.get("Until") and _spins(node):
+                    self.change("loop.busy", scene.source.span(node), "An endless loop without a pause loads the machine.", scene)
+                return Flow(flow.tags | body.tags, None, True)
+            case "ForClause":
+                return self._for(node, scene)
+            case "CaseClause":
+                tags: Tags = NOTHING
+                for word in self.words(node["Word"], scene):
+                    tags |= word.tags
+                for item in node.get("Items", ()):
+                    for pattern in item.get("Patterns", ()):
+                        self.words(pattern, scene)
+                    tags |= self.statements(item.get("Stmts", ()), scene).tags
+                return Flow(tags, None, True)
+            case "TestClause" | "ArithmCmd":
+                self.expressions(node.get("X"), scene)
+                return Flow(NOTHING, "", True)
+            case "TimeClause":
+                return self.statement(node["Stmt"], scene) if node.get("Stmt") else EMPTY
+            case "FuncDecl":
+                return self._function(node, scene)
+            case "DeclClause":
+                return judge.declared(self, node, scene)
+            case unknown:
+                self.unclear("syntax.unsupported", scene.source.span(node), f"The shell construct {unknown} is not understood.", scene)
+                self.visit(node, scene)
+                return EMPTY.plus(UNKNOWN)
+
+    def _if(self, node: Node, scene: Scene) -> Flow:
+        tags: Tags = NOTHING
+        branch: Node | None = node
+        while branch:
+            for key in ("Cond", "Then"):
+                tags |= self.statements(branch.get(key, ()), scene).tags
+            branch = branch.get("Else")
+        return Flow(tags, None, True)
+
+    def _for(self, node: Node, scene: Scene) -> Flow:
+        loop = node["Loop"]
+        if node.get("Select"):
+            self.unclear("syntax.select", scene.source.span(node), "A select loop asks for input; it is not understood.", scene)
+        if loop["Type"] == "WordIter":
+            variable = self.variables.setdefault(loop["Name"]["Value"], Variable())
+            for item in loop.get("Items", ()):
+                for word in self.words(item, scene):
+                    variable.tags |= word.tags | (NOTHING if word.kind is not WordKind.GLOB else frozenset((Tag.FILE,)))
+                    variable.hints.extend(one for one in word.spellings() if one != HOLE)
+            if "Items" not in loop:
+                variable.tags |= UNKNOWN
+        else:
+            self.expressions(loop, scene)
+        return self.statements(node.get("Do", ()), scene)
+
+    def _function(self, node: Node, scene: Scene) -> Flow:
+        name = node["Name"]["Value"]
+        span = scene.source.span(node)
+        if name in self.knowledge or name == "command_not_found_handle":
+            self.unclear("define.shadow", span, f"A function called {name} would run instead of the program of that name.", scene)
+        if _calls_itself(node["Body"], name):
+            self.destroy("define.recursive", span, f"The function {name} starts itself again and again.", scene, EffectKind.OUTAGE)
+        flow = self.statement(node["Body"], scene)
+        self.variables.setdefault("()", Variable()).tags |= flow.tags
+        return EMPTY
+
+    def pipeline(self, node: Node, scene: Scene) -> Flow:
+        """Walk the stages of a pipeline; each reads what the one before it wrote."""
+        stages: list[Node] = []
+        todo = [node]
+        while todo:
+            one = todo.pop()
+            binary = one.get("Cmd", one)
+            plain = "Cmd" not in one or not one.get("Redirs")
+            if plain and binary.get("Type") == "BinaryCmd" and binary["Op"] in ("|", "|&"):
+                todo.extend((binary["Y"], binary["X"]))
+            else:
+                stages.append(one)
+        self.report.hides_failure = True
+        flow = scene.stdin
+        cwd = self.cwd
+        reads = frozenset[str]().union(*(redirects.literals(stage.get("Cmd")) for stage in stages))
+        scene = replace(scene, reads=scene.reads | reads)
+        for stage in stages:
+            flow = self.statement(stage, replace(scene, stdin=flow))
+            flow = replace(flow, piped=True)
+        self.cwd = cwd
+        return flow
+
+    def call(self, node: Node, scene: Scene) -> Flow:
+        """Walk a simple command."""
+        return judge.call(self, node, scene)
+
+    def command(self, words: list[Word], scene: Scene) -> Flow:
+        """Judge an argument list, as a wrapper hands it on."""
+        return judge.command(self, words, scene)
+
+    # --- words ----------------------------------------------------------------------------------
+
+    def visit(self, node: Any, scene: Scene) -> None:
+        """Visit everything below a node that has no rule of its own."""
+        if isinstance(node, list):
+            for one in node:
+                self.visit(one, scene)
+        elif isinstance(node, dict):
+            if "Parts" in node:
+                for word in self.words(node, scene):
+                    self.wake(word, scene)
+            elif "Cmd" in node:
+                self.statement(node, scene)
+            else:
+                for value in node.values():
+                    self.visit(value, scene)
+
+    expressions = visit
+
+    def wake(self, word: Word, scene: Scene) -> None:
+        """Judge commands sleeping in a literal subscript, which the shell would run when it evaluates it."""
+        for text in word.spellings():
+            found = _SLEEPING.search(text)
+            if found:
+                self.unclear("expand.subscript", word.span, "A subscript in this text runs a command when the shell evaluates it.", scene)
+                inner = found.group("dollar") or found.group("tick") or ""
+                self.script(inner, scene.inside("subscript"), word.span, None)
+
+    def words(self, node: Node, scene: Scene) -> list[Word]:
+        """Evaluate one word node; several words when it holds braces."""
+        parts = node.get("Parts", ())
+        if len(parts) == 1 and parts[0].get("Type") == "Lit":  # the common case
+            raw = parts[0]["Value"]
+            if "\\" not in raw and "{" not in raw:
+                kind = WordKind.GLOB if ("*" in raw or "?" in raw or "[" in raw) else WordKind.LITERAL
+                start = node["Pos"]["Offset"]
+                return [Word(raw, kind, scene.source.span(node), kind is WordKind.GLOB, body=scene.source.body(start))]
+        return _WordMaker(self, node, scene).make()
+
+
+class _WordMaker:
+    """Evaluates one word node."""
+
+    def __init__(self, walker: Walker, node: Node, scene: Scene) -> None:
+        self.walker = walker
+        self.node = node
+        self.scene = scene
+        self.span = scene.source.span(node)
+        self.pieces: list[Word] = []
+        self.odd = False
+
+    def make(self) -> list[Word]:
+        parts = self.node.get("Parts", ())
+        raw = []
+        for part in parts:
+            if part.get("Type") == "Lit":
+                raw.append(part["Value"])
+            else:
+                piece = self.part(part, quoted=False)
+                raw.append(chr(0xF0000 + len(self.pieces)))
+                self.pieces.append(piece)
+        joined = "".join(raw)
+        spelled = expand_braces(joined) if "{" in joined else [joined]
+        if spelled is None:
+            self.walker.unclear("expand.braces", self.span, "The braces expand to too many words.", self.scene)
+            return [Word(HOLE, WordKind.DYNAMIC, self.span, splits=True)]
+        self.odd = self.odd or len(spelled) > 1 or "\\" in joined
+        return [self.one(text, len(spelled) == 1) for text in spelled]
+
+    def body(self) -> int | None:
+        parts = self.node["Parts"]
+        if len(parts) != 1:
+            return None
+        part = parts[0]
+        start = part["Pos"]["Offset"]
+        if part["Type"] == "SglQuoted" and not part.get("Dollar"):
+            return self.scene.source.body(start + 1)
+        if part["Type"] == "DblQuoted" and len(part.get("Parts", ())) == 1 and part["Parts"][0]["Type"] == "Lit":
+            return None if "\\" in part["Parts"][0]["Value"] else self.scene.source.body(start + 1)
+        return None
+
+    def one(self, raw: str, alone: bool) -> Word:
+        out: list[str] = []
+        hints = [""]
+        exact: list[str] | None = [""]
+        kind, splits, tags = WordKind.LITERAL, False, NOTHING
+        for chunk in re.split(r"([\U000F0000-\U000FFFFF])", raw):
+            if not chunk:
+                continue
+            if "\U000f0000" <= chunk[0]:
+                piece = self.pieces[ord(chunk[0]) - 0xF0000]
+                out.append(piece.text)
+                if piece.kind is not WordKind.LITERAL:
+                    kind = WordKind.DYNAMIC if WordKind.DYNAMIC in (kind, piece.kind) else piece.kind
+                splits |= piece.splits
+                tags |= piece.tags
+                known = [piece.text] if piece.literal else list(piece.values)
+                exact = [a + b for a in exact for b in known][:64] if exact is not None and known and len(exact) * len(known) <= 64 else None
+                options = [one for one in piece.spellings() if one != HOLE] or [piece.text]
+                hints = [a + b for a in hints for b in options[:8]][:16]
+                continue
+            if has_glob(chunk):
+                kind = WordKind.GLOB if kind is WordKind.LITERAL else kind
+                splits = True
+            text = unescape(chunk, quoted=False)
+            out.append(text)
+            exact = None if exact is None else [one + text for one in exact]
+            hints = [one + text for one in hints]
+        text = "".join(out)
+        if kind is WordKind.LITERAL:
+            return Word(text, kind, self.span, False, tags, body=self.body() if alone else None, odd=self.odd)
+        values = tuple(exact) if exact and kind is WordKind.DYNAMIC else ()
+        more = tuple(one for one in dict.fromkeys(hints) if one != text)
+        return Word(text, kind, self.span, splits, tags, values, more, None, self.odd)
+
+    def part(self, part: Node, *, quoted: bool) -> Word:
+        span = self.span
+        match part.get("Type"):
+            case "SglQuoted":
+                self.odd = self.odd or bool(part.get("Dollar"))
+                value = part.get("Value", "")
+                return Word(ansi_c(value) if part.get("Dollar") else value, WordKind.LITERAL, span)
+            case "DblQuoted":
+                return self.double(part)
+            case "ParamExp":
+                return self.parameter(part, quoted)
+            case "CmdSubst":
+                scene = replace(self.scene, depth=self.scene.depth + 1)
+                if scene.depth > MAX_DEPTH:
+                    raise TooMuch(f"commands are nested deeper than {MAX_DEPTH}")
+                if part.get("ReplyVar"):
+                    self.walker.unclear("expand.value", span, "The value substitution ${| …} is not understood.", self.scene)
+                cwd = self.walker.cwd
+                flow = self.walker.statements(part.get("Stmts", ()), scene)
+                self.walker.cwd = cwd
+                hints = (flow.text.strip(),) if flow.text else ()
+                return Word(HOLE, WordKind.DYNAMIC, span, not quoted, flow.tags, (), hints)
+            case "ProcSubst":
+                cwd = self.walker.cwd
+                scene = replace(self.scene, depth=self.scene.depth + 1)
+                if part.get("Op") == ">(":
+                    scene = replace(scene, stdin=Flow(UNKNOWN, None, True))
+                flow = self.walker.statements(part.get("Stmts", ()), scene)
+                self.walker.cwd = cwd
+                return Word("/dev/fd/63", WordKind.DYNAMIC, span, False, flow.tags, ("/dev/fd/63",))
+            case "ArithmExp":
+                self.walker.expressions(part.get("X"), self.scene)
+                return Word(HOLE, WordKind.DYNAMIC, span, False, NOTHING, ("0",))
+            case "ExtGlob":
+                return Word("*", WordKind.GLOB, span, True)
+            case unknown:
+                self.walker.unclear("syntax.unsupported", span, f"The shell construct {unknown} is not understood.", self.scene)
+                self.walker.visit(part, self.scene)
+                return Word(HOLE, WordKind.DYNAMIC, span, True, UNKNOWN)
+
+    def double(self, part: Node) -> Word:
+        inner: list[Word] = []
+        for one in part.get("Parts", ()):
+            if one.get("Type") == "Lit":
+                inner.append(Word(unescape(one["Value"], quoted=True), WordKind.LITERAL, self.span))
+            else:
+                inner.append(self.part(one, quoted=True))
+        if all(word.literal for word in inner):
+            return Word("".join(word.text for word in inner), WordKind.LITERAL, self.span)
+        tags: Tags = NOTHING
+        hints, exact = [""], [""]
+        for word in inner:
+            tags |= word.tags
+            options = [one for one in word.spellings() if one != HOLE] or [word.text]
+            hints = [a + b for a in hints for b in options[:8]][:16]
+            known = [word.text] if word.literal else list(word.values)
+            exact = [a + b for a in exact for b in known][:64] if known else []
+        return Word(
+            "".join(word.text for word in inner),
+            WordKind.DYNAMIC,
+            self.span,
+            any(word.splits and word.text == HOLE + "@" for word in inner),
+            tags,
+            tuple(exact),
+            tuple(dict.fromkeys(hints)),
+        )
+
+    def parameter(self, part: Node, quoted: bool) -> Word:
+        walker, scene, span = self.walker, self.scene, self.span
+        name = part.get("Param", {}).get("Value", "")
+        index = part.get("Index")
+        expansion = part.get("Exp") or {}
+        names = bool(part.get("Names")) or (index is not None and plain_text(index) in ("@", "*"))
+        if part.get("Excl") and not names:
+            walker.unclear("expand.indirect", span, f"${{!{name}}} expands whatever another variable names.", scene)
+        op = expansion.get("Op", "")
+        if op == "@" and (plain_text(expansion.get("Word", {})) or "P").upper() == "P":
+            walker.unclear("expand.prompt", span, f"${{{name}@P}} runs substitutions held in the variable.", scene)
+        extra: Tags = NOTHING
+        alternatives: list[str] = []
+        for key in ("Index", "Slice", "Repl"):
+            if part.get(key):
+                walker.expressions(part[key], scene)
+        if expansion.get("Word"):
+            for word in walker.words(expansion["Word"], scene):
+                extra |= word.tags
+                walker.wake(word, scene)
+                alternatives.extend(word.spellings())
+        if op in ("=", ":=") and environment.acts_on_shell(name):
+            walker.unclear("expand.assign", span, f"The default assigned to {name} changes how later commands run.", scene)
+        if part.get("Length") or part.get("Width"):
+            return Word(HOLE, WordKind.DYNAMIC, span, False, NOTHING, ("0",))
+        simple = not op and not any(part.get(key) for key in ("Excl", "Slice", "Repl", "Index"))
+        variable = walker.variables.get(name)
+        if name in ("@", "*") or name.isdigit():
+            return self.positional(name, quoted, extra)
+        if variable is None:
+            tame = _TAME.get(name)
+            values = (tame,) if tame and tame.isdigit() and simple else ()
+            known = tame is not None
+            return Word(HOLE, WordKind.DYNAMIC, span, not quoted and not known, extra if known else extra | UNKNOWN, values,
+                        tuple(alternatives) + ((tame,) if tame else ()))
+        whole = index is not None and plain_text(index) in ("@", "*")
+        values = tuple(variable.values) if variable.complete and variable.values and (simple or whole) else ()
+        dirty = any(re.search(r"[\s*?\[]", value) or not value for value in values)
+        splits = not quoted and (dirty or not values) and not variable.one_word
+        return Word(HOLE, WordKind.DYNAMIC, span, splits, variable.tags | extra, values,
+                    tuple(dict.fromkeys((*variable.values, *variable.hints, *alternatives)))[:8])
+
+    def positional(self, name: str, quoted: bool, extra: Tags) -> Word:
+        given = self.scene.positional
+        if given is not None:
+            chosen = given[1:] if name in ("@", "*") else given[int(name) : int(name) + 1]
+            tags = frozenset[Tag]().union(*(word.tags for word in chosen)) | extra
+            literal = tuple(word.text for word in chosen if word.literal)
+            values = literal if name not in ("@", "*") and len(literal) == len(chosen) == 1 else ()
+            splits = not quoted and not (values and not re.search(r"[\s*?\[]", values[0]))
+            return Word(HOLE, WordKind.DYNAMIC, self.span, splits, tags, values, literal[:4])
+        variable = self.walker.variables.get(f"${name}")
+        hints = tuple(variable.hints) if variable else ()
+        return Word(HOLE, WordKind.DYNAMIC, self.span, not quoted or name == "@", UNKNOWN | extra, (), hints)
+
+
+def plain_text(word: Node) -> str | None:
+    """The text of a word of literal parts only, else None."""
+    out = []
+    for part in word.get("Parts", ()):
+        match part.get("Type"):
+            case "Lit":
+                out.append(unescape(part["Value"], quoted=False))
+            case "SglQuoted":
+                out.append(ansi_c(part.get("Value", "")) if part.get("Dollar") else part.get("Value", ""))
+            case "DblQuoted" if all(one.get("Type") == "Lit" for one in part.get("Parts", ())):
+                out.append("".join(unescape(one["Value"], quoted=True) for one in part.get("Parts", ())))
+            case _:
+                return None
+    return "".join(out)
+
+
+def is_bare(word: Node) -> bool:
+    return all(part.get("Type") == "Lit" for part in word.get("Parts", ()))
+
+
+def heads_of(nodes: Any) -> set[str]:
+    """Literal command words anywhere below a node."""
+    found: set[str] = set()
+    todo = [nodes]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list):
+            todo.extend(node)
+        elif isinstance(node, dict):
+            if node.get("Type") == "CallExpr" and node.get("Args"):
+                head = plain_text(node["Args"][0])
+                if head:
+                    found.add(head)
+            elif node.get("Type") == "DeclClause":
+                found.add(node["Variant"]["Value"])
+            todo.extend(node.values())
+    return found
+
+
+def _calls_itself(body: Node, name: str) -> bool:
+    return name in heads_of(body)
+
+
+def _spins(loop: Node) -> bool:
+    """`while :` around nothing that waits, reads or leaves."""
+    condition = heads_of(loop.get("Cond", ()))
+    return condition <= {":", "true"} and bool(condition) and heads_of(loop.get("Do", ())) <= {":", "true", "echo", "printf"}
