@@ -23,6 +23,12 @@ CHECKS: dict[str, list[str]] = {
 """What is checked, quickest first."""
 
 
+def environment() -> dict[str, str]:
+    """Plain output, and this tree's package rather than one that is installed."""
+    path = f"{BIN}:{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PATH": path, "PYTHONPATH": str(ROOT / "src")}
+
+
 def main(names: list[str]) -> int:
     """Runs the checks; prints the output of those that fail, and returns how many did."""
     if unknown := set(names) - set(CHECKS):
@@ -40,7 +46,7 @@ def main(names: list[str]) -> int:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            env={**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PATH": f"{BIN}:{os.environ.get('PATH', os.defpath)}"},
+            env=environment(),
         )
         verdict = "ok" if done.returncode == 0 else "FAILED"
         print(f"check: {name:<12} {verdict:<7} {time.monotonic() - begun:5.1f} s", flush=True)

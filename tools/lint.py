@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,7 +145,7 @@ class Place(NamedTuple):
         return any(self.room == room or self.room.startswith((f"{room}/", f"{room}.py")) for room in rooms)
 
 
-def names_of(nodes: list[ast.AST]) -> dict[str, str]:
+def names_of(nodes: Sequence[ast.AST]) -> dict[str, str]:
     """Local name -> dotted name, for every import of the file, wherever it stands."""
     names: dict[str, str] = {}
     for node in nodes:
@@ -186,7 +186,7 @@ def imported(node: ast.AST) -> list[str]:
             return []
 
 
-def syntax(place: Place, nodes: list[ast.AST]) -> Iterator[tuple[int, str, str]]:
+def syntax(place: Place, nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str, str]]:
     """Findings of the rules that look at the tree: line, rule, what."""
     names = names_of(nodes)
     for node in nodes:
@@ -256,7 +256,7 @@ def calls(place: Place, node: ast.Call, names: dict[str, str]) -> Iterator[tuple
         yield line, "print", "print"
 
 
-def excuses(place: Place, nodes: list[ast.AST], comments: dict[int, str]) -> Iterator[tuple[int, str, str]]:
+def excuses(place: Place, nodes: Sequence[ast.AST], comments: dict[int, str]) -> Iterator[tuple[int, str, str]]:
     """Things switched off, left open or caught whole, without a reason."""
     for line, comment in comments.items():
         for pattern, what in ((EXCUSED, "a rule is switched off"), (UNFINISHED, "something is unfinished")):

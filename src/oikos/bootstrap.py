@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oikos import data
+from oikos.adapters.clock import SystemClock
+from oikos.adapters.secrets import SecretFiles
+from oikos.adapters.store.sql import SqlStore
+from oikos.adapters.wake.local import LocalWake
 from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.fleet import Fleet
@@ -30,7 +34,7 @@ from oikos.app.supervisor import Supervisor
 from oikos.app.tools import Tools
 from oikos.config import Config, Target, resolve_secret
 from oikos.domain.consent import Channel, Principal, Role
-from oikos.domain.errors import ConfigError, OikosError, TargetError
+from oikos.domain.errors import ConfigError, TargetError
 from oikos.domain.inventory import AccessPath, Become, Entity, Inventory, Mode, Transport
 from oikos.domain.mask import Secrets
 from oikos.domain.state import Budgets
@@ -40,6 +44,8 @@ from oikos.ports import Classify, Clock, Model, Runner, Store, Wake
 if TYPE_CHECKING:
     from oikos.policy.classify import Classifier
 
+SELF = "self"
+"""Slug of the machine that Oikos itself runs on."""
 LAB_MARK = "LAB"
 """A home with this file was made by the lab; only there may operator scripts decide (SPEC R3.6)."""
 
@@ -59,6 +65,7 @@ class Oikos:
     model: Model
     wake: Wake
     classify: Classify
+    secrets: SecretFiles
     lab: bool
     tasks: asyncio.TaskGroup
     """For background work of a face; cancelled when the application closes."""
@@ -80,10 +87,7 @@ async def open_store(config: Config, clock: Clock | None = None) -> AsyncIterato
     Raises:
         StoreError: it cannot be used; one line with the remedy.
     """
-    from oikos.adapters.clock import SystemClock
-    from oikos.adapters.store.sql import SqlStore
-
-    prepare_home(config.home)
+    await asyncio.to_thread(prepare_home, config.home)
     store = await SqlStore.open(config.database_path, clock=clock or SystemClock())
     try:
         yield store
@@ -103,35 +107,31 @@ async def open_oikos(
     Raises:
         ConfigError, StoreError: one line with the remedy.
     """
-    from oikos.adapters.clock import SystemClock
-    from oikos.adapters.wake.local import LocalWake
-
     clock = clock or SystemClock()
+    parts = await asyncio.to_thread(_parts, config, clock, model, runner)
     async with open_store(config, clock) as store, _children() as tasks:
         await sync_targets(store, config)
-        inventory = await store.inventory()
-        lab = is_lab_home(config.home, inventory)
+        lab = parts.marked and is_lab_fleet(await store.inventory())
         feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
-        classify = make_classify(config)
-        secret_values = Secrets(known_secrets(config))
-        runner = runner or make_runner(config, clock)
-        model = model or make_model(config, clock)
+        classify = make_classify(parts.classifier)
+        known = parts.secrets
+        model, runner = parts.model, parts.runner
         executor = Executor(
-            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet, secrets=secret_values,
-            hints=Hints(), tasks=tasks,
+            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet, secrets=known,
+            hints=parts.hints, tasks=tasks,
         )  # fmt: skip
         tools = Tools(store=store, clock=clock, classify=classify, fleet=fleet, executor=executor)
         nomos = Nomos(
-            model=model, tools=tools, executor=executor, feed=feed, clock=clock, secrets=secret_values, budgets=budgets or budgets_of(config)
+            model=model, tools=tools, executor=executor, feed=feed, clock=clock, secrets=known, budgets=budgets or budgets_of(config)
         )
         supervisor = Supervisor(
-            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor, prompt=lambda: Prompt(soul_of(config)),
+            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor, prompt=lambda: Prompt(parts.soul),
             owner=f"{socket.gethostname()}:{os.getpid()}:{new_id()[:8]}", tasks=tasks, report=_report,
         )  # fmt: skip
-        service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=secret_values, executor=executor)
+        service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, executor=executor)
         oikos = Oikos(
             config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet, runner=runner,
-            model=model, wake=wake, classify=classify, lab=lab, tasks=tasks,
+            model=model, wake=wake, classify=classify, secrets=secret_files(config), lab=lab, tasks=tasks,
         )  # fmt: skip
         try:
             if work:
@@ -140,6 +140,27 @@ async def open_oikos(
         finally:
             await model.close()
             await runner.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What is read from files before anything runs; off the event loop, for it blocks."""
+
+    runner: Runner
+    model: Model
+    classifier: Classifier
+    hints: Hints
+    soul: str
+    secrets: Secrets
+    marked: bool
+
+
+def _parts(config: Config, clock: Clock, model: Model | None, runner: Runner | None) -> _Parts:
+    prepare_home(config.home)
+    return _Parts(
+        runner=runner or make_runner(config, clock), model=model or make_model(config, clock), classifier=make_classifier(config),
+        hints=Hints(), soul=soul_of(config), secrets=Secrets(known_secrets(config)), marked=(config.home / LAB_MARK).is_file(),
+    )  # fmt: skip
 
 
 class _Over(Exception):
@@ -157,26 +178,28 @@ async def _children() -> AsyncIterator[asyncio.TaskGroup]:
         async with asyncio.TaskGroup() as tasks:
             yield tasks
             tasks.create_task(end())
-    except* _Over:
-        pass
-    except* OikosError as group:
-        raise _first(group) from None
+    except BaseExceptionGroup as group:
+        failures = [error for error in _leaves(group) if not isinstance(error, _Over)]
+        if failures:
+            raise failures[0] from None
 
 
-def _first(group: BaseExceptionGroup[OikosError]) -> OikosError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, OikosError)
-    return error
+def _leaves(group: BaseException) -> list[BaseException]:
+    if isinstance(group, BaseExceptionGroup):
+        return [leaf for error in group.exceptions for leaf in _leaves(error)]
+    return [group]
 
 
 def _report(session_id: str, error: Exception) -> None:
-    """A defect, for the log."""
+    """A defect, one JSON line on standard error: standard output belongs to the face."""
     import structlog
 
-    log = structlog.get_logger()
-    log.error("turn failed", session_id=session_id, error=repr(error), exc_info=error)
+    processors: list[structlog.typing.Processor] = [
+        structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
+    ]  # fmt: skip
+    log = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=processors)
+    log.error("turn failed", session_id=session_id, exc_info=error)
 
 
 # ---- parts ------------------------------------------------------------------------------------------------------------------
@@ -199,10 +222,10 @@ def prepare_home(home: Path) -> None:
         home.chmod(0o700)
 
 
-def is_lab_home(home: Path, inventory: Inventory) -> bool:
-    """Made by the lab, and every target in it is a lab host."""
+def is_lab_fleet(inventory: Inventory) -> bool:
+    """Whether there are targets and every one of them is a lab host."""
     reachable = [entity for entity in inventory.entities.values() if entity.access is not None and not entity.gone]
-    return (home / LAB_MARK).is_file() and bool(reachable) and all(entity.lab for entity in reachable)
+    return bool(reachable) and all(entity.lab for entity in reachable)
 
 
 def budgets_of(config: Config) -> Budgets:
@@ -224,7 +247,12 @@ def known_secrets(config: Config) -> dict[str, str]:
                 found[name] = resolve_secret(reference)
             except ConfigError:
                 continue  # whoever needs it says so
-    return {name: value for name, value in found.items() if value}
+    return secret_files(config).all() | {name: value for name, value in found.items() if value}
+
+
+def secret_files(config: Config) -> SecretFiles:
+    """Where answers to questions of kind secret are kept."""
+    return SecretFiles(config.home / "secrets")
 
 
 def soul_of(config: Config) -> str:
@@ -249,9 +277,8 @@ def make_classifier(config: Config | None = None) -> Classifier:
     return Classifier(ShfmtParser(), load(extra)) if extra else default_classifier()
 
 
-def make_classify(config: Config) -> Classify:
-    """Classify in a worker thread; what is already known or needs no parser process is answered at once."""
-    classifier = make_classifier(config)
+def make_classify(classifier: Classifier) -> Classify:
+    """Classify in a bounded number of worker threads: parsing starts a process."""
     slots = asyncio.Semaphore(4)
 
     async def classify(text: str) -> Verdict:
@@ -289,17 +316,18 @@ def make_model(config: Config, clock: Clock) -> Model:
                 raise ConfigError("model.kind is provider: set model.base_url and model.name (an OpenAI-compatible endpoint)")
             return Provider(endpoint(base_url, name, key=resolve_secret(config.text("model.api_key"))), clock=clock)
         case "scripted":
-            from oikos.adapters.model.scripted import ScriptedModel
+            from oikos.adapters.model.scripted import Scripted, load_script
 
             script = config.text("model.script")
             if not script:
                 raise ConfigError("model.kind is scripted: set model.script to a YAML file")
-            return ScriptedModel.load(Path(script))
+            return Scripted(load_script(Path(script)))
         case _:
-            from oikos.adapters.model.runbook import RunbookModel
+            from oikos.adapters.model.runbook import RunbookBrain
+            from oikos.adapters.model.runbook_file import load_runbooks
 
-            own = [Path(path).expanduser() for path in config.texts("model.runbooks")]
-            return RunbookModel.load([data.path("runbooks"), *own])
+            directories = [data.path("runbooks"), *(Path(path).expanduser() for path in config.texts("model.runbooks"))]
+            return RunbookBrain([book for directory in directories for book in load_runbooks(directory)])
 
 
 # ---- the fleet of the configuration -------------------------------------------------------------------------------------------
@@ -307,16 +335,22 @@ def make_model(config: Config, clock: Clock) -> Model:
 
 async def sync_targets(store: Store, config: Config) -> None:
     """Make the inventory's entities what `[targets.NAME]` says (SPEC R6.0); what was enrolled stays."""
-    if not config.targets:
-        return
     inventory = await store.inventory()
     by_slug = {entity.slug: entity for entity in inventory.entities.values()}
+    if SELF not in by_slug and SELF not in config.targets:
+        await store.put_entity(controller())
     ids = {name: by_slug[name].id if name in by_slug else new_id() for name in config.targets}
     for name, target in config.targets.items():
         known = by_slug.get(name)
         wanted = entity_of(target, ids.get(target.parent or target.via, ""), known, ids[name])
         if wanted != known:
             await store.put_entity(wanted)
+
+
+def controller() -> Entity:
+    """Oikos's own machine: locked, also as an inner machine, until an admin says otherwise (SPEC R3.13)."""
+    names = {socket.gethostname(), socket.gethostname().split(".")[0], "localhost", "127.0.0.1", "::1"}
+    return Entity(id=new_id(), kind="controller", slug=SELF, mode=Mode.LOCKED, aliases=tuple(sorted(names)))
 
 
 def entity_of(target: Target, parent: str, known: Entity | None, entity_id: str) -> Entity:

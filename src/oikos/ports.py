@@ -10,7 +10,7 @@ from oikos.domain.consent import Consent
 from oikos.domain.events import Event, Recorded, ToolCall
 from oikos.domain.admission import Admission
 from oikos.domain.instant import Instant
-from oikos.domain.inventory import Entity, Fact, Inventory, Route
+from oikos.domain.inventory import Entity, Fact, Inventory, Route, Support
 from oikos.domain.run import Identity, RemoteState, RunOrder, RunReport, Stream
 from oikos.domain.verdict import Verdict
 
@@ -282,6 +282,47 @@ class Runner(Protocol):
 
     async def close(self) -> None:
         """Close all connections; running supervised commands go on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedKey:
+    """A public host key that a machine offers and nobody has trusted yet."""
+
+    type: str
+    line: str
+    """OpenSSH form `TYPE BASE64`."""
+    fingerprint: str
+    """`SHA256:…`, as ssh-keygen prints it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolment:
+    """What a first connection found."""
+
+    identity: Identity
+    support: Support
+    why: str
+    """One line: why it is supported so far and no further (SPEC R5.11)."""
+
+
+class Enroller(Protocol):
+    """First contact with a machine, at an operator's word."""
+
+    async def host_keys(self, inventory: Inventory, entity: Entity) -> Sequence[OfferedKey]:
+        """The keys it offers, trusting none.
+
+        Raises:
+            TargetError: unreachable; one line with the remedy.
+        """
+        ...
+
+    async def test(self, inventory: Inventory, entity: Entity) -> Enrolment:
+        """Connect with the enrolled keys, ask who it is, and try what durable runs need.
+
+        Raises:
+            TargetError: unreachable, key unknown or changed, login refused; one line with the remedy.
+        """
         ...
 
 

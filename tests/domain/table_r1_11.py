@@ -262,6 +262,7 @@ ACTIONS: dict[str, Callable[[Session], it.OperatorIntent]] = {
     "approve-run": lambda s: s.approve_run(consent_id=K),
     "approve-run-and-reopen": lambda s: s.approve_run(consent_id=K, reopen_s=1800.0),
     "clarify": lambda s: s.send("yes, but only step 1", consent_id=K),
+    "halt-with-more": lambda s: s.send("stop, wrong host", consent_id=K),
 }
 ROWS = (
     "comment", "assent", "refusal", "halt", "approve", "ask-for-changes", "reject", "confirm", "revoke", "stop", "raise",
@@ -419,7 +420,7 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "comment-while-executing": Does("executing", (said(COMMENT),)),
     "comment-while-executing-proposed": Does("executing", (said(COMMENT),), "still waiting"),
     "comment-while-awaiting-plan": Does("executing", (said(COMMENT),), "Plan 1 is still waiting for your decision."),
-    "comment-while-awaiting-run": Does("awaiting_approval", (said(COMMENT, wakes=False),), "with your decision"),
+    "comment-while-awaiting-run": Does("awaiting_approval", (said(COMMENT, wakes=False),), "with your decision. Still waiting: run r"),
     "comment-while-waiting": Does("executing", (*wait_ended("message"), said(COMMENT))),
     "comment-while-blocked": Does("executing", answered(COMMENT)),
     "comment-while-blocked-choice": Does("executing", answered(COMMENT)),
@@ -599,6 +600,13 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "approve-run-and-reopen-while-awaiting-run-reopen": lambda s: Does(
         "executing", run_approved(s, Grant.REOPEN, duration_s=1800.0), "approved, once"
     ),
+    # a halt with something behind it is a halt where something goes on, and a follow-up where nothing does (R1.7)
+    "halt-with-more-while-executing": Does("blocked", (SUSPENDED, said("stop, wrong host", "halt", wakes=False), halted())),
+    "halt-with-more-while-awaiting-plan": Does(
+        "idle", (said("stop, wrong host", "halt", wakes=False), rejected("stop, wrong host"))
+    ),
+    "halt-with-more-while-done": Does("executing", (reopened("done"), said("stop, wrong host"))),
+    "halt-with-more-while-stopped": Does("executing", (reopened("stopped"), said("stop, wrong host"))),
     # what the grammar cannot take for yes or no is delivered and decides nothing (R3.7)
     "clarify-while-awaiting-plan": Does("executing", (said("yes, but only step 1", "clarify"),), "Nothing was approved."),
     "clarify-while-awaiting-run": Does("awaiting_approval", (said("yes, but only step 1", "clarify", wakes=False),), "Nothing was approved."),

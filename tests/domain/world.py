@@ -190,6 +190,8 @@ class Session:
     records: list[ev.Recorded] = field(default_factory=list)
     inventory: Inventory = FLEET
     ids: int = 0
+    fixed: Instant | None = None
+    """A reading of the clocks that stands for `now_s`, where a test moves them apart."""
 
     @classmethod
     def opened(cls, *, mode: str = "ask", lab: bool = False) -> Session:
@@ -200,7 +202,8 @@ class Session:
 
     @property
     def now(self) -> Instant:
-        return at(self.now_s)
+        """What the clocks say."""
+        return self.fixed or at(self.now_s)
 
     @property
     def phase(self) -> str:

@@ -54,11 +54,10 @@ class Server:
     def start(self) -> None:
         """Start listening."""
         assert SSHD is not None, "openssh-server is missing"
-        self.process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(self.directory / "sshd_config")],
-            stdin=subprocess.DEVNULL,
-            stderr=(self.directory / "log").open("ab"),
-        )
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [SSHD, "-D", "-e", "-f", str(self.directory / "sshd_config")], stdin=subprocess.DEVNULL, stderr=log
+            )
         until(lambda: _listens(self.port), f"sshd on port {self.port}")
 
     def stop(self) -> None:

@@ -94,3 +94,13 @@ def test_a_host_of_kind_machine_hides_what_is_private(lab: Lab) -> None:
     assert machine.exec("ls -A /home /srv /opt").stdout.split() == ["/home:", "/opt:", "/srv:"]
     assert machine.exec("ls -A /root").stdout == ".ssh\n"
     machine.destroy()
+
+
+@pytest.mark.slow
+def test_a_docker_host_runs_a_container(lab: Lab) -> None:
+    docker = lab.add("dock1", kind="docker")
+    until(lambda: docker.exec("docker info", check=False).returncode == 0, "the engine to answer", 60)
+    loader = "usr/lib/*-linux-gnu/ld-linux-*.so.* usr/lib/*-linux-gnu/libc.so.6"
+    docker.exec(f"cd / && tar -c lib lib64 usr/lib64 {loader} usr/bin/echo | docker import - tiny")
+    assert docker.ssh("docker run --rm tiny /usr/bin/echo hello").stdout == "hello\n"
+    docker.destroy()

@@ -83,12 +83,6 @@ def test_an_error_is_one_line() -> None:
     assert str(LabError("a\n  b\tc\n")) == "a b c"
 
 
-def test_the_projects_list_of_debian_packages_has_the_labs() -> None:
-    listed = (Path(__file__).parents[2] / "requirements/debian.txt").read_text().splitlines()
-    wanted = {line.split()[0]: line.split()[1] for line in listed if line.strip() and not line.startswith("#")}
-    assert packages.PROGRAMS.items() <= wanted.items()
-
-
 def test_missing_packages_are_those_whose_program_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(packages.PROGRAMS, "no-such-package", "no-such-program")
     assert "no-such-package" in packages.missing()

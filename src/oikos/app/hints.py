@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
 
 CLASSES = (
@@ -26,20 +25,14 @@ class Hint:
 
 
 class Hints:
-    """The table, read when it is first needed."""
+    """The table, read once at the start."""
 
-    @cached_property
-    def table(self) -> tuple[Hint, ...]:
-        """All symptoms, in the order of the data file."""
+    def __init__(self) -> None:
         raw = tomllib.loads(resources.files("oikos.app").joinpath("hints.toml").read_text(encoding="utf-8"))
-        hints = tuple(
+        self.table = tuple(
             Hint(id=name, recovery=row["class"], text=row["text"], all=tuple(row["all"]), on_success=row.get("on_success", False))
             for name, row in raw.items()
         )
-        for hint in hints:
-            if hint.recovery not in CLASSES:
-                raise ValueError(f"hints.toml: {hint.id} has the unknown class {hint.recovery}")
-        return hints
 
     def find(self, output: str, *, failed: bool) -> Hint | None:
         """The first symptom that the output shows."""

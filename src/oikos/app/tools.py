@@ -25,7 +25,7 @@ from oikos.domain.plan import (
 from oikos.domain.run import DEFAULT_TIMEOUT_S, RunRequest, Stream
 from oikos.domain.session import decide
 from oikos.domain.verdict import EffectKind, Risk, Verdict
-from oikos.domain.view import for_model, numbered
+from oikos.domain.view import for_model
 from oikos.ports import Classify, Clock, Store
 
 Args = Mapping[str, object]
@@ -172,8 +172,8 @@ class Tools:
             return refused(Refusal(code=Code.MALFORMED_CALL, text="lines must be two numbers.", directive="Give first and last line."))
         grep = call.text("grep").encode()
         picked = numbered(lines, (wanted[0], wanted[1]) if wanted else None, grep)
-        body = for_model(picked, b"", len(picked))
-        return answer(run=run_id, outcome=rows[0].outcome or rows[0].status, lines=len(lines), text=body)
+        body = for_model(picked)
+        return answer(run=run_id, outcome=rows[0].outcome or rows[0].status, lines=len(lines), text=body.text, whole=body.whole)
 
     async def _wait(self, call: Call) -> Answer | None:
         seconds = float(cast("float", call.args["seconds"]))
@@ -278,6 +278,17 @@ class Tools:
         outcome = call.text("outcome")
         refusal = call.decide(it.Complete(outcome=outcome, summary=call.text("summary"), evidence=evidence))
         return refused(refusal) if refusal is not None else answer(completed=outcome)
+
+
+def numbered(lines: Sequence[bytes], span: tuple[int, int] | None, needle: bytes) -> bytes:
+    """Lines with their numbers from 1: those of a span (negative counts from the end) that contain the needle."""
+    count = len(lines)
+    first, last = span if span is not None else (1, count)
+    first = count + first + 1 if first < 0 else first
+    last = count + last + 1 if last < 0 else last
+    return b"\n".join(
+        b"%d: %b" % (number, line) for number, line in enumerate(lines, start=1) if first <= number <= last and needle in line
+    )
 
 
 def _fact_refusal(key: str, value: object) -> Refusal | None:

@@ -17,6 +17,7 @@ import click
 from oikos import data
 from oikos.cli.paint import Paint
 from oikos.domain.errors import OikosError
+from oikos.evals.assertions import Judgement
 from oikos.evals.harness import Result, play
 from oikos.evals.manifest import Manifest, find
 from oikos.evals.report import table, write_json, write_junit
@@ -74,7 +75,8 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
 
         home = Path(tempfile.mkdtemp(prefix=f"oikos-eval-{manifest.name}-"))
         begun = time.monotonic()
-        judgements, error = (), ""
+        judgements: tuple[Judgement, ...] = ()
+        error = ""
         try:
             _, judgements = await play(manifest, seed=seed, home=home, build=LabScene, environ=os.environ, model=model)
         except OikosError as failed:

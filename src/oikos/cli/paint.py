@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from oikos.domain.verdict import Risk
-from oikos.domain.view import for_people
+from oikos.domain.view import text_for_people
 
 RISK_WORDS = {Risk.READ_ONLY: "read-only", Risk.CONFIG_MUTATION: "changes", Risk.DESTRUCTIVE: "destructive"}
 """The operator's words for a risk, everywhere."""
@@ -41,7 +41,7 @@ class Paint:
 
 def safe(text: str) -> str:
     """Foreign text for the terminal: control, hidden and bidirectional characters made visible (THREATS T9, T16)."""
-    return for_people(text)
+    return text_for_people(text)
 
 
 def seconds(value: float) -> str:

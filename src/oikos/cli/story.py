@@ -29,6 +29,8 @@ class Story:
         self._runs: dict[str, ev.RunStarted] = {}
         self._tries: dict[int, int] = {}
         self._plan: Plan | None = None
+        self._calls: dict[str, str] = {}
+        self._said = ""
 
     def lines(self, record: ev.Recorded) -> list[str]:
         """What to print for one event; often nothing."""
@@ -104,7 +106,8 @@ class Story:
                 return [paint(f"  window closed ({event.reason})", "dim")]
             case ev.SessionCompleted():
                 good = event.outcome != "failed"
-                return [paint(f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}: ", "green" if good else "red", "bold") + safe(event.summary)]
+                word = paint(f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold")
+                return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}"]
             case ev.SessionStopped():
                 return [paint(f"■ stopped by {safe(event.by)}; running commands: {event.runs}", "red")]
             case ev.SessionOpened() | ev.TurnStarted() | ev.TurnEnded() | ev.PlanAccepted() | ev.PlanClosed() | ev.WaitEnded():
@@ -112,6 +115,8 @@ class Story:
 
     def _assistant(self, event: ev.AssistantSaid) -> list[str]:
         lines: list[str] = []
+        self._said = event.text.strip() or self._said
+        self._calls = {call.id: call.arguments for call in event.calls}
         if self._whole and event.reasoning:
             lines += [self._paint(f"  thinks: {safe(line)}", "dim") for line in event.reasoning.splitlines()]
         if event.text.strip():
@@ -128,12 +133,23 @@ class Story:
                 text = str(orjson.loads(event.text).get("text", event.text))
             except (orjson.JSONDecodeError, AttributeError):
                 pass
-            return [self._paint(f"  refused {event.name} ({event.refusal}): {safe(text)}", "yellow")]
+            wanted = self._wanted(event)
+            return [self._paint(f"  refused {event.name} ({event.refusal}): {safe(text)}", "yellow"), *wanted]
         if self._whole and event.name != "run":
             return [self._paint(f"  {event.name} → {safe(event.text[:400])}", "dim")]
         if event.name == "run" and event.run_id in self._runs:
             return self._output(event)
         return []
+
+    def _wanted(self, event: ev.ToolAnswered) -> list[str]:
+        """The command that was refused."""
+        try:
+            args = orjson.loads(self._calls.get(event.call_id, "{}"))
+        except orjson.JSONDecodeError:
+            return []
+        if event.name != "run" or not isinstance(args, dict) or not isinstance(args.get("command"), str):
+            return []
+        return [self._paint(f"    {safe(str(args.get('target', '')))} $ {safe(args['command'])}", "dim")]
 
     def _output(self, event: ev.ToolAnswered) -> list[str]:
         """The last lines of what a run printed; all of it is in `oikos runs ID`."""

@@ -47,14 +47,16 @@ _SECRET_PARTS: Final = frozenset(
 _PUBLIC_PARTS: Final = frozenset(
     (
         b"public", b"pub", b"path", b"file", b"files", b"dir", b"type", b"name", b"fingerprint", b"size", b"length",
-        b"usage", b"algorithm", b"algorithms", b"count", b"expiry", b"expires", b"exchange", b"map", b"host", b"primary",
+        b"usage", b"algorithm", b"algorithms", b"count", b"expiry", b"expires", b"exchange", b"map", b"host",
+        b"primary",
         b"foreign", b"sort", b"authentication", b"limit", b"policy", b"age", b"version",
     )
 )  # fmt: skip
 """… unless another part says that the value is something about it."""
 _HARMLESS: Final = re.compile(
     rb"(?i:true|false|yes|no|on|off|none|null|nil|n/a|unset|empty|required|optional|\(none\)|\(hidden\)|-|x|\*+|"
-    rb"<[a-z _-]+>|\[masked:.*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*|\$\()?"
+    rb"(?:files|compat|db|systemd|ldap|sss|nis)(?: [a-z \[\]=!]*)?|<[a-z _-]+>|\[masked:.*|"
+    rb"\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*|\$\()?"
 )
 _NUMBER: Final = re.compile(rb"[0-9]{1,6}(?:\.[0-9]+)?[a-zA-Z%]{0,2}")
 
@@ -62,17 +64,20 @@ _ASSIGNMENT = re.compile(
     rb"""(?<![A-Za-z0-9_.\-])
     (?P<mark>["']?)(?P<key>[A-Za-z0-9_.\-]{2,128}+)(?P=mark)
     (?P<gap>[ \t]{0,8}(?:=>?|:=?)[ \t]{0,8})
-    (?:"(?P<double>(?:[^"\\\n]|\\.){1,8192}+)" | '(?P<single>[^'\n]{1,8192})' | (?P<bare>[^\s"',;&|<>(){}\[\]][^\s"',;&|<>)}\]]*))""",
+    (?:"(?P<double>(?:[^"\\\n]|\\.){1,8192}+)" | '(?P<single>[^'\n]{1,8192})'
+      | (?P<bare>[^\s"',;&|<>(){}\[\]][^\s"',;&|<>)}\]]*))""",
     re.VERBOSE,
 )
 _YAML_LINE = re.compile(rb"(?m)^[ \t]*(?:-[ \t]+)?([A-Za-z0-9_.\-]{2,128}):[ \t]+([^\s\"'|>{\[&*#][^\n\r#]*)")
-_OPTION = re.compile(rb"(?<![A-Za-z0-9_\-])--?([a-z][a-z\-]{1,60})[ \t]+(\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'\-|;&<>][^\s|;&<>]*)")
+_OPTION = re.compile(
+    rb"(?<![A-Za-z0-9_\-])--?([a-z][a-z\-]{1,60})[ \t]+(\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'\-|;&<>][^\s|;&<>]*)"
+)
 _WORD_BEFORE = re.compile(rb"([A-Za-z]+)[ \t]+[\"']?$")
 
 _PEM = re.compile(
     rb"-----BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\r?\n|\\r\\n|\\n)?"
     rb"(?:[ \t>|]{0,40}(?:[A-Za-z0-9+/=]{1,128}|[A-Za-z\-]{2,24}:[ ][^\n\\]{0,128})?[ \t]*(?:\r?\n|\\r\\n|\\n))*"
-    rb"(?:[ \t>|]{0,40}(?:[A-Za-z0-9+/=]{0,128}|-----END[ ][A-Z0-9 ]{3,60}-----))",
+    rb"[ \t>|]{0,40}(?:-----END[ ][A-Z0-9 ]{3,60}-----|[A-Za-z0-9+/=]{0,128})",
 )
 _SHAPES: Final = tuple(
     (needle, name, re.compile(pattern))
@@ -111,8 +116,7 @@ _KEY_WORDS: Final = (b"pass", b"pw", b"psk", b"secret", b"token", b"key", b"cred
 # Found with bytes.find, so that output without any of them costs little. Of the shapes, those that stand alone.
 _TRIGGERS: Final = (
     *_KEY_WORDS, b"authorization", b"bearer", b"://", b"akia", b"asia", b"ghp_", b"gho_", b"ghs_", b"github_pat_",
-    b"glpat-", b"xox", b"sk-", b"aiza", b"eyj", b"hf_", b"npm_", b"_v1_", b"hvs.", b"$6$", b"$y$", b"$5$", b"$1$", b"$2",
-    b"$argon2",
+    b"glpat-", b"xox", b"sk-", b"aiza", b"eyj", b"hf_", b"npm_", b"_v1_", b"hvs.", b"$",
 )  # fmt: skip
 
 
@@ -337,16 +341,16 @@ def _merge(segments: Iterable[_Segment]) -> list[_Segment]:
 def _boundary(data: bytes, segments: list[_Segment], longest_bytes: int) -> int:
     """Up to where the data may go out: a line's end outside every segment, else a cut of what is too long."""
     cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-    forced = False
-    if not cut and len(data) >= MAX_HELD_BYTES:
-        cut, forced = len(data) - max(LOOKAHEAD_BYTES, longest_bytes), True
     for segment in reversed(segments):
-        open_end = segment.end == len(data)
-        if segment.start < cut and (segment.end > cut or open_end):
-            cut = segment.start
-            if not forced:
-                cut = max(data.rfind(b"\n", 0, cut), data.rfind(b"\r", 0, cut)) + 1
-    if cut <= 0 and len(data) >= MAX_HELD_BYTES:
-        # One secret fills all that is held: it goes out as its marker, and what follows of it is swallowed.
-        return len(data)
-    return max(cut, 0)
+        if segment.start < cut and (segment.end > cut or segment.end == len(data)):
+            cut = max(data.rfind(b"\n", 0, segment.start), data.rfind(b"\r", 0, segment.start)) + 1
+    if cut or len(data) < MAX_HELD_BYTES:
+        return cut
+    cut = len(data) - max(LOOKAHEAD_BYTES, longest_bytes)
+    for segment in segments:
+        if segment.start < cut < segment.end:
+            if segment.end < len(data):
+                return segment.end
+            # A secret that has no end yet: before it, or, when it is most of what is held, after its marker.
+            return segment.start if segment.start > MAX_HELD_BYTES // 2 else len(data)
+    return cut

@@ -62,7 +62,7 @@ def not_now(state: State, action: str) -> Refusal:
 
 def _send(state: State, intent: it.Send, now: Instant) -> Decision:
     pending = Pending(
-        generation=state.plan.generation if state.awaiting_plan and state.plan is not None else None,
+        generation=state.generation if state.awaiting_plan or state.awaiting_run else None,
         question=state.question is not None,
         destructive=bool(state.parked and state.awaiting_run and state.parked.event.phrase),
         targets=tuple(entry.slug for entry in state.plan.scope) if state.plan is not None else (),
@@ -70,6 +70,8 @@ def _send(state: State, intent: it.Send, now: Instant) -> Decision:
     answer = read(intent.text, pending)
     match answer.reading:
         case Reading.HALT:
+            if answer.more and state.phase in TERMINAL:  # "stop, wrong host" is no bare refusal (SPEC R1.7)
+                return _comment(state, intent)
             return _halt(state, intent)
         case Reading.REFUSAL:
             return _refusal(state, intent)
@@ -92,7 +94,7 @@ def _comment(state: State, intent: it.Send, reading: Reading = Reading.COMMENT, 
     if state.phase in TERMINAL:
         return Decided((*_reopen(state), said), notice)
     if state.awaiting_run:
-        note = notice or "Noted; Nomos sees it with your decision on the waiting run."
+        note = notice or f"Noted; Nomos sees it with your decision. Still waiting: {state.waits_for}"
         return Decided((replace(said, wakes=False),), note)
     if state.question is not None:
         return _answer(state, intent)

@@ -140,7 +140,7 @@ class _Builder:
         sources = [Path("/etc/apt/sources.list")] if Path("/etc/apt/sources.list").exists() else []
         for pattern in ("*.sources", "*.list"):
             sources += sorted(Path("/etc/apt/sources.list.d").glob(pattern))
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(layers.PACKAGES['base'])}"]
+        argv = ["mmdebstrap", "--verbose", "--variant=minbase", f"--include={','.join(layers.PACKAGES['base'])}"]
         argv += ['--aptopt=Acquire::Languages "none"', *(f"--dpkgopt={option}" for option in layers.DPKG_OPTIONS)]
         self._run([*argv, layers.SUITE, str(root), *map(str, sources)])
         dress.dress(root)

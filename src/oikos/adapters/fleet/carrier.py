@@ -12,7 +12,7 @@ from typing import Final
 from oikos.adapters.fleet import spool
 from oikos.adapters.fleet.flow import End, Process
 from oikos.adapters.fleet.local import LocalProcess
-from oikos.adapters.fleet.spool import Frame, Hello, Operation
+from oikos.adapters.fleet.spool import Declined, Frame, Hello, Operation
 from oikos.adapters.fleet.ssh import Pool
 from oikos.adapters.fleet.wrap import Way, environment
 from oikos.domain.errors import TargetError
@@ -43,6 +43,7 @@ class Carrier:
         self._secret = secret
         self._clock = clock
         self._home = os.path.expanduser("~")
+        self._script = ""
         self._hellos: dict[Way, Hello] = {}
         """Of this machine and the guests on it."""
 
@@ -58,17 +59,24 @@ class Carrier:
             known = (await self.pool.link(way.endpoint, connect_s=limits.connect_s)).hellos
         if (found := known.get(way)) is not None:
             return found
+        said: Hello | None = None
         try:
             async with aclosing(self.converse(way, "hello", "0", limits=limits)) as frames:
                 async for frame in frames:
                     if isinstance(frame, Hello):
-                        known[way] = dataclasses.replace(frame, skew_s=frame.clock_s - self._clock.now().wall_s)
-                        return known[way]
+                        said = dataclasses.replace(frame, skew_s=frame.clock_s - self._clock.now().wall_s)
+                        if said.epoch:
+                            break
+                    elif isinstance(frame, Declined) and said is not None:
+                        said = dataclasses.replace(said, trouble=frame.why)
         except NotReached as error:
             raise TargetError(f"{way.name}: its shell cannot be started: {error}") from None
         except (Broken, spool.ProtocolError) as error:
             raise TargetError(f"{way.name}: no answer from its shell: {error}") from None
-        raise TargetError(f"{way.name}: its shell said nothing")
+        if said is None:
+            raise TargetError(f"{way.name}: its shell said nothing")
+        known[way] = said
+        return said
 
     async def start(
         self, way: Way, program: Sequence[str], *, stdin: bytes = b"", limits: Limits = DEFAULT_LIMITS, mark: str = ""
@@ -106,8 +114,10 @@ class Carrier:
             Broken, ProtocolError: sent, and what became of it is not known.
         """  # fmt: skip
         mark = spool.nonce()
+        if not self._script:
+            self._script = await asyncio.to_thread(spool.script)
         message = spool.payload(
-            op, run_id, mark, order=order, limit_s=limit_s, not_after_s=not_after_s, out=out, err=err
+            self._script, op, run_id, mark, order=order, limit_s=limit_s, not_after_s=not_after_s, out=out, err=err
         )
         process = await self.start(way, ["sh", "-s", spool.CANARY], stdin=message, limits=limits)
         decoder, complaint, greeted = spool.Decoder(mark), bytearray(), False

@@ -25,7 +25,7 @@ class LocalProcess:
     def __init__(self, born: _Born) -> None:
         self.flow = Flow(pause=self._pause, resume=self._resume)
         self._loop = asyncio.get_running_loop()
-        self._child, self._pidfd = born.child, born.pidfd
+        self._pid, self._pidfd = born.pid, born.pidfd
         self._open = {born.out: Stream.OUT, born.err: Stream.ERR}
         self._status: int | None = None
         self._grace: asyncio.TimerHandle | None = None
@@ -53,7 +53,7 @@ class LocalProcess:
         """Send a signal to the group; the child is not reaped before, so the number is still its own."""
         if self._status is None:
             try:
-                os.killpg(self._child.pid, number)
+                os.killpg(self._pid, number)
             except ProcessLookupError:
                 pass
 
@@ -106,7 +106,7 @@ class LocalProcess:
     def _exited(self) -> None:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
-        self._status = self._child.wait()
+        self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         self._gone.set()
         if self._open:
             self._linger()
@@ -140,7 +140,7 @@ class LocalProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Born:
-    child: subprocess.Popen[bytes]
+    pid: int
     pidfd: int
     out: int
     err: int
@@ -164,7 +164,9 @@ def _spawn(words: Sequence[str], environment: Mapping[str, str], cwd: str, stdin
             os.close(end)
     os.set_blocking(out, False)
     os.set_blocking(err, False)
-    return _Born(child=child, pidfd=pidfd, out=out, err=err)
+    # From here on it is ours to reap, when the pidfd says so; subprocess would complain of a child that outlives us.
+    child.returncode = 0
+    return _Born(pid=child.pid, pidfd=pidfd, out=out, err=err)
 
 
 def _abandon(spawning: asyncio.Future[_Born]) -> None:

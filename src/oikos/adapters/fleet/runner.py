@@ -9,6 +9,7 @@ from typing import Final
 
 from oikos.adapters.fleet import plain, probe, wrap
 from oikos.adapters.fleet.carrier import Carrier
+from oikos.adapters.fleet.enroll import Enroller
 from oikos.adapters.fleet.follow import Follower
 from oikos.adapters.fleet.notes import Notes
 from oikos.adapters.fleet.outlet import Outlet
@@ -56,6 +57,8 @@ class FleetRunner:
         self._carrier = Carrier(Pool(agent=agent), secret=secret, clock=clock)
         self._follower = Follower(self._carrier, Notes(notes), clock, patience_s=patience_s)
         self._plain: dict[str, PlainRun] = {}
+        self.enroller = Enroller(self._carrier)
+        """For `oikos fleet add` and `trust`: shares the connections."""
 
     async def start(self, admission: Admission, order: RunOrder, route: Route, sink: Sink) -> RunReport:
         """Run a journalled order to its end.

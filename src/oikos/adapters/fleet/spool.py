@@ -14,7 +14,6 @@ A                                         acknowledged
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import secrets
@@ -54,6 +53,8 @@ class Hello:
     """Its wall time."""
     skew_s: float = 0.0
     """Its wall time less ours, as seen when it said hello; filled in by the carrier."""
+    trouble: str = ""
+    """Why there is no usable spool; filled in by the carrier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,13 @@ def nonce() -> str:
     return "n" + secrets.token_hex(16)
 
 
+def script() -> str:
+    """The remote half, with its blanks; read from the package."""
+    return (resources.files(__package__) / "supervise.sh").read_text(encoding="utf-8")
+
+
 def payload(
+    text: str,
     op: Operation,
     run_id: str,
     mark: str,
@@ -143,7 +150,7 @@ def payload(
     out: int = 0,
     err: int = 0,
 ) -> bytes:
-    """The whole message for one operation.
+    """The whole message for one operation; `text` is the `script`.
 
     Raises:
         ValueError: a run id that is not plain hex.
@@ -159,7 +166,7 @@ def payload(
         "FLOOR_KB": str(FLOOR_KB), "CANARY": shlex.quote(CANARY),
         "STDIN": str(-1 if stdin is None else len(stdin.encode())), "CMD": command, "STDIN_TEXT": stdin or "",
     }  # fmt: skip
-    return _BLANK.sub(lambda blank: words[blank[1]], _script()).encode()
+    return _BLANK.sub(lambda blank: words[blank[1]], text).encode()
 
 
 class Decoder:
@@ -246,8 +253,3 @@ class Decoder:
 
 def _up(seconds: float) -> int:
     return math.ceil(seconds)
-
-
-@functools.cache
-def _script() -> str:
-    return (resources.files(__package__) / "supervise.sh").read_text(encoding="utf-8")

@@ -38,8 +38,8 @@ nap() { sleep $1 2>/dev/null || sleep 1; }
 case $OP in
  hello)
   # what was acknowledged a week ago, or finished a month ago and was never asked for, is forgotten
-  { find "$S" -type f -name gone -mtime +7; find "$S" -type f -name rc -mtime +30; } 2>/dev/null |
-   while read -r f; do case $f in "$S"/*/*) rm -rf "${f%/*}";; esac; done
+  ( { find "$S" -type f -name gone -mtime +7; find "$S" -type f -name rc -mtime +30; } 2>/dev/null |
+    while read -r f; do case $f in "$S"/*/*) rm -rf "${f%/*}";; esac; done ) </dev/null >/dev/null 2>&1 &
   exit 0;;
  start)
   if [ ! -d "$D" ]; then
@@ -76,11 +76,12 @@ unset OLDPWD
 exec 2>"$D/sig"
 $ss "$@" "$D/cmd" <&5 >>"$D/out" 2>>"$D/err" 5<&- 9>&- &
 c=$!
-exec 5<&-
-st() { { read -r l </proc/$1/stat; } 2>/dev/null || return 1; l=${l##*) }; set -- $l; shift 19; echo "$1"; }
-cs=$(st $c)
-printf '%s\n' "$c $cs $$ $(st $$)" >"$D/pid"
-( ms=0 d=0.1 k=100 last=0 moved=0 seen=0
+# From here to `wait` nothing else is waited for: a child that was reaped on the side is not named with its signal.
+( exec 5<&-
+  st() { { read -r l </proc/$1/stat; } 2>/dev/null || return 1; l=${l##*) }; set -- $l; shift 19; echo "$1"; }
+  cs=$(st $c); ss=$(st $$)
+  printf '%s\n' "$c $cs $$ $ss" >"$D/pid"
+  ms=0 d=0.1 k=100 last=0 moved=0 seen=0
   while [ ! -e "$D/rc" ]; do
    if sleep $d; then ms=$((ms+k)); else sleep 1; ms=$((ms+1000)); fi 2>/dev/null
    why=

@@ -133,11 +133,12 @@ class Learned:
             for name in rule.slots:
                 self.put(name, str(len(rows)), run)
             return
-        if not rows or (how == "only" and len(rows) != 1):
-            return
         if how == "all":
             for name, source in rule.slots.items():
-                self.put(name, ", ".join(dict.fromkeys(row[source] for row in rows if row.get(source))), run)
+                values = dict.fromkeys(row[source] for row in rows if row.get(source))
+                self.put(name, ", ".join(values) or "none", run)
+            return
+        if not rows or (how == "only" and len(rows) != 1):
             return
         row = rows[-1] if how == "last" else rows[0]
         if how in ("min", "max"):

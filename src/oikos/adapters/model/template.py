@@ -20,6 +20,8 @@ FILTERS: Final[Mapping[str, Callable[[str], str]]] = {
     "base": lambda value: posixpath.basename(value.rstrip("/")),
     "dir": lambda value: posixpath.dirname(value.rstrip("/")),
     "lower": str.lower,
+    # What people call a service, as a unit is called.
+    "unit_name": lambda value: value.lower().removesuffix(".service"),
     "stem": lambda value: value.rpartition(".")[0] or value,
     # As a pattern and as a replacement within sed's s|…|…|.
     "sed_from": lambda value: re.sub(r"([\\.*\[\]^$|])", r"\\\1", value),

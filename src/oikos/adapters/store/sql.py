@@ -224,15 +224,15 @@ class SqlStore:
         rows = await self._rows(sql.RESUME_OFFSETS, (run_id,), lambda row: (Stream(row[0]), int(row[1])))
         return {Stream.OUT: 0, Stream.ERR: 0} | dict(rows)
 
-    async def put_resume_offsets(self, run_id: str, offsets: Mapping[Stream, int]) -> None:
-        """Remember raw offsets up to which output is stored; they never go back."""
+    def put_resume_offsets(self, run_id: str, offsets: Mapping[Stream, int]) -> Coroutine[Any, Any, None]:
+        """Remember raw offsets up to which output is stored; they never go back. Accepted when called."""
         wanted = tuple(offsets.items())
 
         def put(transaction: Transaction) -> None:
             for stream, offset in wanted:
                 transaction.put_resume_offset(run_id, stream, offset)
 
-        await self._write(put)
+        return self._write(put)
 
     # ---- leases and wakes -------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_S = 5.0
 BALLAST_BYTES = 1024 * 1024
+_SWITCH_MS = 50
 _SPARE_BYTES = 16 * BALLAST_BYTES
 """A ballast is only laid down where this much is free."""
 
@@ -40,9 +41,10 @@ class Sqlite:
             self._own_files()
             connection = self._connect()
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
+                self._use_wal(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA secure_delete = ON")  # what is purged does not stay in free pages
                 migrate.ensure(connection, self.path)
             except BaseException:
                 connection.close()
@@ -51,6 +53,19 @@ class Sqlite:
         except (sqlite3.Error, OSError) as error:
             raise self.explain(error) from error
         return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to the write-ahead log; of several that do so at once, one must yield before any gets through."""
+        connection.execute(f"PRAGMA busy_timeout = {_SWITCH_MS}")
+        attempts = max(1, int(self._busy_timeout_s * 1000) // _SWITCH_MS)
+        for attempt in range(attempts):
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == attempts - 1:
+                    raise
+        connection.execute(f"PRAGMA busy_timeout = {int(self._busy_timeout_s * 1000)}")
 
     def connect(self) -> sqlite3.Connection:
         """A connection that can only read."""

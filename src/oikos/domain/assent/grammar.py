@@ -52,11 +52,8 @@ class Answer:
     @property
     def verdict(self) -> str:
         """`assent`, `not_assent` or `clarify` (SPEC R3.7)."""
-        match self.reading:
-            case Reading.ASSENT | Reading.CLARIFY:
-                return self.reading.value
-            case Reading.REFUSAL | Reading.HALT | Reading.COMMENT:
-                return "not_assent"
+        decisive = self.reading in (Reading.ASSENT, Reading.CLARIFY)
+        return self.reading.value if decisive else "not_assent"
 
 
 def read(text: str, pending: Pending = _FIRST) -> Answer:
@@ -199,9 +196,12 @@ def _is_refusal(clause: Clause) -> bool:
 def read_with(lexicon: Lexicon, text: str, pending: Pending) -> Answer:
     """`read` with a given vocabulary."""
     words = clauses(text)
-    answer = _decide(lexicon, words, pending)
-    if any(item.kind is None for clause in words.clauses for item in items(lexicon, clause)):
-        answer = _as_it_looks(answer, _decide(lexicon, clauses(as_seen(text)), pending))
+    parsed = tuple(items(lexicon, clause) for clause in words.clauses)
+    answer = _decide(words, parsed, pending)
+    if any(None in _kinds(clause) for clause in parsed):
+        seen = clauses(as_seen(text))
+        looks = _decide(seen, tuple(items(lexicon, clause) for clause in seen.clauses), pending)
+        answer = _as_it_looks(answer, looks)
     if answer.reading is not Reading.CLARIFY:
         return answer
     if pending.generation is None and not pending.destructive:
@@ -212,26 +212,20 @@ def read_with(lexicon: Lexicon, text: str, pending: Pending) -> Answer:
 
 def _as_it_looks(answer: Answer, looks: Answer) -> Answer:
     """Hidden and look-alike characters never help an assent, and never hinder a halt or a refusal."""
-    match looks.reading:
-        case Reading.ASSENT:
-            return _say(Reading.CLARIFY, "It looks like an assent but holds hidden or look-alike characters.")
-        case Reading.HALT | Reading.REFUSAL:
-            return looks
-        case Reading.CLARIFY | Reading.COMMENT:
-            return answer
+    if looks.reading is Reading.ASSENT:
+        return _say(Reading.CLARIFY, "It looks like an assent but holds hidden or look-alike characters.")
+    return looks if looks.reading in (Reading.HALT, Reading.REFUSAL) else answer
 
 
 def _say(reading: Reading, reason: str, *, more: bool = False) -> Answer:
     return Answer(reading=reading, reason=reason, more=more)
 
 
-def _decide(lexicon: Lexicon, words: Clauses, pending: Pending) -> Answer:
-    parsed = tuple(items(lexicon, clause) for clause in words.clauses)
+def _decide(words: Clauses, parsed: tuple[Clause, ...], pending: Pending) -> Answer:
     kinds = frozenset(kind for clause in parsed for kind in _kinds(clause))
-    if kinds <= _LIGHT:
-        if Kind.MILD in kinds:
-            return _say(Reading.CLARIFY, "It is kind, but it does not say yes.")
-        return _say(Reading.COMMENT, "It says neither yes nor no.")
+    if kinds <= _LIGHT | {Kind.GENERATION}:
+        doubtful = kinds & {Kind.MILD, Kind.GENERATION}
+        return _say(Reading.CLARIFY if doubtful else Reading.COMMENT, "It says neither yes nor no.")
     halted = _halted(parsed, pending)
     if halted is not None:
         return halted
@@ -249,9 +243,11 @@ def _halted(parsed: tuple[Clause, ...], pending: Pending) -> Answer | None:
         return _say(Reading.HALT, "It says stop.")
     if not _is_halt(heavy[0]):
         return None
+    if pending.generation is None:
+        return _say(Reading.HALT, "It begins with stop.", more=True)
     if plain and any(_is_assent(clause) for clause in heavy):
         return _say(Reading.CLARIFY, "It says stop and go.")
-    if Kind.HALT in _kinds(heavy[0]) or pending.generation is None:
+    if Kind.HALT in _kinds(heavy[0]):
         return _say(Reading.HALT, "It begins with stop.", more=True)
     return _say(Reading.COMMENT, "It asks to wait and says something else.")
 
@@ -273,7 +269,7 @@ def _with_more(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer:
     whole = any(_is_assent(clause) for clause in parsed)
     if head is Kind.GO and heavy[1] is None and not whole:
         return _say(Reading.COMMENT, "It orders something else.")
-    if head in _ASSENTS and kinds & {Kind.IF, Kind.PART}:
+    if head is Kind.PART or (head in _ASSENTS and kinds & {Kind.IF, Kind.PART}):
         return _say(Reading.CLARIFY, "It assents on a condition, to a part, or to something more.")
     if Kind.LATER in kinds:
         return _say(Reading.COMMENT, "It puts the decision off.")

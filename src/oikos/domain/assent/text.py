@@ -38,7 +38,8 @@ def clauses(text: str) -> Clauses:
 
     Every character that is no white space and no known mark ends up in a word: the vocabulary decides on it.
     """
-    own = _without_quotes(_fold(text))
+    folded = _fold(text)
+    own = _without_quotes(folded[:MAX_CHARS])
     done: list[tuple[str, ...]] = []
     clause: list[str] = []
     asked = False
@@ -50,7 +51,7 @@ def clauses(text: str) -> Clauses:
         if clause:
             done.append(tuple(clause))
             clause = []
-    if len(text) > MAX_CHARS:
+    if len(text) > MAX_CHARS or len(folded) > MAX_CHARS:
         clause.append(CUT)
     if clause:
         done.append(tuple(clause))
@@ -59,11 +60,15 @@ def clauses(text: str) -> Clauses:
 
 def as_seen(text: str) -> str:
     """The message as it looks: hidden characters and stacked marks gone, look-alike letters turned into Latin ones."""
-    shown = [char for char in _fold(text) if char == "\n" or unicodedata.category(char) not in _UNSEEN]
-    return unicodedata.normalize("NFKC", "".join(shown).translate(_LOOK_ALIKES))
+    shown = "".join(char for char in _fold(text) if char in "\n\t" or not _is_unseen(char))
+    return unicodedata.normalize("NFKC", shown.translate(_LOOK_ALIKES))
 
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn"})
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn", "Zl", "Zp"})
+
+
+def _is_unseen(char: str) -> bool:
+    return unicodedata.category(char) in _UNSEEN or char in _BLANK_LETTERS
 
 
 def without_accents(phrase: str) -> str:
@@ -90,7 +95,8 @@ def _without_quotes(text: str) -> str:
     """The operator's own words, with each quotation as the one word QUOTED."""
     parts = text.replace("~~~", "```").split("```")
     own = "".join(QUOTED if number % 2 else part for number, part in enumerate(parts))
-    return "\n".join(QUOTED if line.lstrip().startswith(">") else _line_without_quotes(line) for line in own.split("\n"))
+    lines = own.split("\n")
+    return "\n".join(QUOTED if line.lstrip().startswith(">") else _line_without_quotes(line) for line in lines)
 
 
 def _line_without_quotes(line: str) -> str:
@@ -134,7 +140,7 @@ def _words(text: str) -> list[str]:
             words.append("?")
         elif char == "-" and _is_letter(before) and _is_letter(after):
             continue
-        elif char == "\n" or not (char.isspace() or _dresses(char, before)):
+        elif char not in " \t" and not _dresses(char, before):
             words.append(char)
     return [*words, word] if word else words
 

@@ -47,10 +47,11 @@ WORDS: Mapping[Kind, str] = {
     en: definitely | agreed | i agree | fine | fine by me | approve | approved | i approve | lgtm | looks good
     en: looks good to me | sounds good | sounds great | alright | all right | by all means | confirm | confirmed
     en: i confirm | accept | accepted | i accept | affirmative | permission granted | you may proceed
-    en: approve plan | approve plan #
+    en: approve plan | approve plan # | that works | works for me | sounds like a plan | i'm fine with that
+    en: i'm ok with that | fine with me | okey dokey | approved by me
+    de: alles klar | geht klar | ja | jawohl | jep | klar | na klar | einverstanden | genehmigt | freigegeben
+    de: in ordnung | passt | gerne | gern | ich genehmige | ich stimme zu
     xx: 👍 | 👌 | ✅ | ✔ | 🆗 | +1
-    de: ja | jawohl | jep | klar | na klar | einverstanden | genehmigt | freigegeben | in ordnung | passt
-    de: gerne | gern | ich genehmige | ich stimme zu
     fr: oui | ouais | d'accord | bien sûr | approuvé | j'approuve | je confirme | validé | ça marche | c'est bon
     es: sí | claro | de acuerdo | vale | aprobado | apruebo | confirmo | por supuesto | está bien
     it: sì | certo | certamente | va bene | approvato | confermo
@@ -77,12 +78,13 @@ WORDS: Mapping[Kind, str] = {
     Kind.GO: """
     en: go | go ahead | go on | go for it | do it | do that | do this | do so | please do | just do it | proceed
     en: continue | run it | run the plan | execute | start | begin | resume | carry on | keep going | let's go
-    en: let's do it | let's do this | make it so | ship it | apply it | apply the plan | do the plan
+    en: let's do it | you can proceed | you can go ahead | you may go ahead | you can continue | let's do this
+    en: make it so | ship it | apply it | apply the plan | do the plan
     de: los | los geht's | leg los | legen sie los | mach | mach's | machen | machen wir | weiter | weitermachen
     de: machen sie weiter | fortfahren | ausführen | führe es aus | führ es aus | starte | auf geht's | tu es
     de: tu das | führe den plan aus
-    fr: vas-y | allez | on y va | continuez | fais-le | faites-le | procède | procédez | exécutez | lance
-    fr: lancez | poursuivez | poursuis
+    fr: vas-y | c'est parti | allez | on y va | continuez | fais-le | faites-le | procède | procédez | exécutez
+    fr: lance | lancez | poursuivez | poursuis
     es: adelante | dale | hazlo | hágalo | proceda | continúa | sigue | siga | ejecuta | ejecútalo | venga
     it: procedi | vai | avanti | fallo pure | esegui | prosegui
     pt: pode | pode fazer | vai em frente | vá em frente | pode seguir | pode ir | prossiga | faça | faz isso
@@ -92,10 +94,10 @@ WORDS: Mapping[Kind, str] = {
     da: gør det | fortsæt | kør
     nb: gjør det | fortsett
     fi: jatka | tee se | aloita
-    pl: zrób to | rób | kontynuuj | wykonaj | działaj | dawaj | dalej
+    pl: śmiało | zrób to | rób | kontynuuj | wykonaj | działaj | dawaj | dalej
     cs: pokračuj | pokračujte | udělej to | proveď to | do toho
     ru: давай | давайте | действуй | действуйте | делай | делайте | сделай | выполняй | выполни | выполняйте
-    ru: продолжай | продолжайте | запускай | запускайте | поехали | вперёд
+    ru: продолжай | приступай | приступайте | продолжайте | запускай | запускайте | поехали | вперёд
     uk: роби | зроби це | виконуй | продовжуй | дій
     el: προχώρα | συνέχισε | κάν'το
     tr: devam | devam edin | yap | başla | çalıştır | uygula
@@ -103,7 +105,8 @@ WORDS: Mapping[Kind, str] = {
     he: תמשיך | קדימה | בצע
     hi: करो | आगे बढ़ो | कर दो | जारी रखो
     zh: 执行 | 執行 | 继续 | 繼續 | 开始 | 開始 | 做吧 | 去做 | 干吧 | 进行 | 進行 | 运行 | 運行 | 动手
-    ja: お願いします | お願い | やって | 進めて | 続けて | 実行 | 実行して | どうぞ | 続行 | 続行して | 始めて
+    ja: お願いします | それでお願いします | お願い | やって | 進めて | 続けて | 実行 | 実行して | どうぞ | 続行
+    ja: 続行して | 始めて
     ko: 진행 | 진행해 | 진행해주세요 | 진행해줘 | 진행합시다 | 계속 | 계속해 | 해줘 | 해주세요 | 하세요 | 실행해
     ko: 실행하세요 | 시작해 | 시작하세요
     id: lanjut | lanjutkan | jalankan | silakan
@@ -135,21 +138,23 @@ WORDS: Mapping[Kind, str] = {
     id: sekarang | tolong
     """,
     Kind.MILD: """
-    en: good | great | perfect | nice | cool | excellent | right | correct | well | exactly
-    de: super | prima | perfekt | gut | genau
-    fr: parfait | bien
-    es: perfecto | bueno
-    it: perfetto | bene
-    pt: perfeito | bom | ótimo
-    nl: goed
+    en: good | great | perfect | nice | cool | excellent | right | correct | well | exactly | roger | got it
+    en: understood | noted | oh
+    de: super | prima | perfekt | gut | genau | verstanden
+    fr: compris | parfait | bien
+    es: entendido | perfecto | bueno
+    it: capito | perfetto | bene
+    pt: entendi | perfeito | bom | ótimo
+    nl: begrepen | goed
+    ru: понятно | понял | поняла | отлично
+    uk: зрозуміло | чудово
+    tr: anladım
+    zh: 知道了 | 很好
+    ja: 了解 | 了解しました | わかりました | いいですね
+    ko: 알겠습니다 | 알겠어요 | 좋네요
     sv: bra
     da: fint
     pl: świetnie
-    ru: отлично
-    uk: чудово
-    ja: いいですね
-    zh: 很好
-    ko: 좋네요
     """,
     Kind.NO: """
     en: no | n | nope | nah | no way | reject | rejected | refuse | refused | deny | denied | decline | declined
@@ -179,8 +184,7 @@ WORDS: Mapping[Kind, str] = {
     zh: 不 | 不要 | 不用 | 拒绝 | 拒絕 | 否 | 別 | 别 | 不了 | 算了 | 没有 | 不用了 | 别做 | 不要做
     ja: いいえ | いや | だめ | ダメ | やめて | やめよう | やらないで | しないで | 拒否 | 却下 | 続けないで
     ja: 進めないで
-    ko: 아니 | 아니오 | 아뇨 | 하지마 | 하지마세요 | 안돼 | 안됩니다 | 거부 | 싫어 | 하지말아 | 진행하지마세요
-    ko: 하지마라
+    ko: 아니 | 아니오 | 아뇨 | 하지마 | 하지마세요 | 안돼 | 안됩니다 | 거부 | 싫어 | 하지말아 | 하지마라
     id: tidak | jangan
     """,
     Kind.NOT: """
@@ -313,8 +317,8 @@ WORDS: Mapping[Kind, str] = {
     """,
     Kind.PART: """
     en: but | except | only | without | just | skip | step | steps | step # | steps # | instead | also | too
-    en: other | first | last | on | with | every | always | future | both | half | partially | plus | rather
-    en: however
+    en: other | first | last | the first | the last | on | with | every | always | future | both | half
+    en: partially | plus | rather | however
     de: aber | außer | nur | ohne | schritt | schritt # | stattdessen | auch | immer | alle | statt | zuerst
     fr: mais | sauf | seulement | sans | étape | étape # | l'étape # | aussi | toujours | plutôt | tous
     fr: uniquement
@@ -332,7 +336,7 @@ WORDS: Mapping[Kind, str] = {
     ar: لكن | ولكن | إلا | فقط | بدون | خطوة
     he: אבל | רק | בלי
     hi: लेकिन | सिर्फ | केवल | बिना
-    zh: 但 | 除了 | 只 | 不过 | 不過 | 步骤 | 步 | 所有 | 另外
+    zh: 但 | 除了 | 只 | 不过 | 不過 | 步 | 所有 | 另外
     ja: でも | だけ | 以外 | ただし | けど | が | ステップ
     ko: 하지만 | 만 | 빼고 | 제외 | 그런데 | 단계
     id: tapi | hanya | kecuali
@@ -341,36 +345,34 @@ WORDS: Mapping[Kind, str] = {
     en: maybe | perhaps | probably | possibly | hmm | hm | mm | why not | yeah right | i guess | i suppose
     en: i think | not sure | i'm not sure | i am not sure | i don't know | dunno | whatever | if you say so
     en: up to you | your call | no idea | as if | um | uh | kind of | sort of | no problem | not bad
-    en: if you want | if you must | roger | got it | understood | noted | i see | ya | if you like | yeah yeah
-    en: sure sure
+    en: if you want | if you must | ya | i see | if you like | yeah yeah | sure sure | meh | kinda | k
     xx: 🤔 | 🤷 | 🙃
     de: vielleicht | weiß nicht | ich weiß nicht | mal sehen | warum nicht | na ja | naja | jein | eventuell
-    de: von mir aus | meinetwegen | verstanden | kein problem | ja ja
-    fr: peut-être | pourquoi pas | bof | je ne sais pas | compris | pas de problème | oui oui
-    es: quizás | quizá | tal vez | por qué no | no sé | a lo mejor | entendido | fallo | sin problema
-    it: forse | perché no | non so | boh | capito | se vuoi
-    pt: talvez | por que não | não sei | entendi
-    nl: misschien | waarom niet | begrepen
+    de: von mir aus | ich glaube | ich glaube schon | ich denke | meinetwegen | kein problem | ja ja
+    fr: je pense | je crois | peut-être | pourquoi pas | bof | je ne sais pas | pas de problème | oui oui
+    es: como quieras | supongo | creo que sí | quizás | quizá | tal vez | por qué no | no sé | a lo mejor
+    es: fallo
+    it: credo di sì | penso di sì | forse | perché no | non so | boh | se vuoi
+    pt: acho que sim | talvez | por que não | não sei
+    nl: misschien | waarom niet
     sv: kanske | varför inte
     da: måske
     pl: może | czemu nie | nie wiem | chyba
     cs: možná | proč ne | nevím
-    ru: может быть | может | наверное | почему бы и нет | не знаю | возможно | понятно | понял | ну да | да ну
-    ru: как хочешь
-    uk: можливо | мабуть | зрозуміло
-    tr: belki | bilmiyorum | neden olmasın | anladım
+    ru: может быть | может | наверное | почему бы и нет | не знаю | возможно | ну да | да ну | как хочешь
+    uk: можливо | мабуть
+    tr: belki | bilmiyorum | neden olmasın
     ar: ربما | لا أعرف | لا أدري | إن شاء الله
     he: אולי | לא יודע
     hi: शायद | पता नहीं
-    zh: 也许 | 也許 | 可能 | 随便 | 隨便 | 不知道 | 再说 | 不一定 | 嗯 | 知道了 | 好吧好吧
-    ja: 大丈夫 | いい | たぶん | 多分 | かも | かもしれない | どうかな | わからない | うーん | 結構 | 了解
-    ja: わかりました | 了解しました
-    ko: 아마 | 글쎄 | 괜찮습니다 | 괜찮아 | 모르겠어요 | 됐어 | 알겠습니다 | 알겠어요
+    zh: 也许 | 也許 | 可能 | 随便 | 隨便 | 不知道 | 再说 | 不一定 | 嗯 | 好吧好吧
+    ja: 大丈夫 | いい | たぶん | 多分 | かも | かもしれない | どうかな | わからない | うーん | 結構
+    ja: けっこうです
+    ko: 아마 | 글쎄 | 괜찮습니다 | 괜찮아 | 모르겠어요 | 됐어
     id: mungkin
     """,
     Kind.ASK: """
-    en: what | why | how | which | who | where | should | is | are | does | did | can | could | would | will
-    en: shall | has | have
+    en: what | why | how | which | who | where
     de: was | warum | wieso | wie | welche | welcher | wer | wo | wann | ob | soll
     fr: quoi | pourquoi | comment | quel | quelle | qui | où
     es: qué | cómo | cuál | quién | dónde | cuándo

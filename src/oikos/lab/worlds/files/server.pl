@@ -12,8 +12,8 @@ open(my $in, '<', $config) or die "error: cannot read $config: $!\n";
 my ($port) = map { /^PORT=(\d+)$/ ? $1 : () } <$in>;
 die "error: $config: no line PORT=number\n" unless $port;
 
-my $file = 'index.html';
-open(my $page, '<', $file) or die "error: cannot read $ENV{PWD}/$file: $!\n";
+my $file = readlink('/proc/self/cwd') . '/index.html';
+open(my $page, '<', $file) or die "error: cannot read $file: $!\n";
 local $/;
 my $body = <$page>;
 

@@ -1,0 +1,607 @@
+"""Playing one runbook for one request of the operator: look, say what was seen, and put right what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from oikos.adapters.model.book import Act, Ask, Clause, PlanCheck, Repair, Runbook, Stage, Symptom
+from oikos.adapters.model.learned import Learned, Row
+from oikos.adapters.model.talk import ChangesAsked, GaveUp, Ran, Talk, Turn
+from oikos.adapters.model.template import HOLE, Hole, command, fill, fill_pattern
+from oikos.adapters.model.transcript import Exchange
+
+HOSTS_AT_ONCE: Final = 8
+EVIDENCE_CHARS: Final = 1500
+ROUNDS: Final = 8
+"""Of repair, check and recovery; each symptom is bounded by itself."""
+INVENTORY: Final = "inventory"
+"""Origin of a value that the inventory gave."""
+AGAIN: Final = "Try again"
+STOP: Final = "Stop here"
+
+Procedure = Generator[Turn, Exchange, None]
+
+
+@dataclass(slots=True)
+class Case:
+    """One thing that is wrong: what is known of it, and the symptom it shows, if that is known."""
+
+    learned: Learned
+    symptom: Symptom | None = None
+    reason: str = ""
+    """Why no remedy applies."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a session knows after a request, for its follow-ups."""
+
+    book: Runbook
+    learned: Learned
+    cases: dict[str, Case]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An act that did not do what it should."""
+
+    text: str
+    ran: Ran | None = None
+
+
+@dataclass(slots=True)
+class Play:
+    """One request."""
+
+    book: Runbook
+    talk: Talk
+    learned: Learned
+    said: str
+    repairing: bool = False
+    """Whether the operator wants something changed; a question is never answered with a question."""
+    cases: dict[str, Case] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    """Commands that ran to change something, for the note of a failure."""
+
+    @property
+    def host(self) -> str:
+        """The machine in question; empty until it is found."""
+        return self.learned.slots.get("host", "")
+
+    def memory(self) -> Memory:
+        """What follow-ups may use."""
+        return Memory(book=self.book, learned=self.learned, cases=self.cases)
+
+    # ---- the requests ----------------------------------------------------------------------
+
+    def look(self) -> Procedure:
+        """Answer a question by looking."""
+        yield from self._goal(self.book.goal)
+        yield from self._look_around()
+        for step in tuple(self.talk.open_steps):
+            self.talk.mark(step, "done", "read")
+        self.write_back(self.book.facts)
+        yield from self.complete("done", self.answer(self.book.answer, self.cases.values()))
+
+    def enumerate(self) -> Procedure:
+        """Answer from the inventory alone."""
+        assert self.book.listing is not None
+        kinds = self.book.listing.kinds
+        word = self.learned.slots.get("kind", "").lower()
+        wanted = kinds.get(word, kinds.get(word.removesuffix("s")))
+        if wanted is None:
+            yield from self.talk.turn(Turn(text=f"I do not know what {word!r} are. I can list: {', '.join(kinds)}."))
+            return
+        yield from self._goal(self.book.goal)
+        rows = [row for row in self.learned.tables.get("entities", []) if not wanted or row.get("kind") in wanted]
+        self.learned.tables["entities"] = rows
+        self.learned.put("count", str(len(rows)), INVENTORY)
+        yield from self.complete("done", self.answer(self.book.answer))
+
+    def repair(self, memory: Memory | None) -> Procedure:
+        """Put something right: from what the session knows already, else look first."""
+        repair = self.book.repair
+        assert repair is not None
+        case = self._remembered(repair, memory)
+        yield from self._goal(self.fill_or(repair.goal, self.book.goal))
+        if case is None:
+            yield from self._look_around()
+            for step in tuple(self.talk.open_steps):
+                self.talk.mark(step, "done", "read")
+            self.write_back(self.book.facts)
+            case = yield from self._choose(repair)
+            if case is None:
+                yield from self.complete("nothing_to_do", self.answer(repair.well or self.book.answer))
+                return
+        self.learned = case.learned
+        yield from _Mending(self, repair).mend(case)
+
+    def give_up(self, reason: str) -> Procedure:
+        """End the task as failed, with what was tried and the state of what was touched."""
+        for step in tuple(self.talk.open_steps):
+            self.talk.mark(step, "skipped", reason)
+        summary = f"Not done: {reason}"
+        if self.done:
+            summary += f"\nOn {self.host} these commands had run: " + "; ".join(f"`{done}`" for done in self.done) + "."
+        elif self.host:
+            summary += f"\nNothing was changed on {self.host}."
+        yield from self.complete("failed", summary)
+
+    # ---- goal and context ----------------------------------------------------------------------
+
+    def _goal(self, goal: str) -> Procedure:
+        """State the goal and read the inventory, in one response."""
+        self.talk.queue.append(("set_goal", {"goal": self.fill_or(goal, self.book.title)}))
+        if self.book.facts:
+            self.talk.queue.append(("search_facts", {"query": next(iter(self.book.facts))}))
+        listed = yield from self.talk.call("list_entities")
+        for answer in self.talk.exchange.answers:
+            if answer.call.name == "search_facts":
+                self.learned.tables["facts"] = _rows(answer.body.get("facts"))
+            if answer.call.name == "set_goal" and answer.refused:
+                raise GaveUp(f"the goal was refused: {answer.body.get('text', '')}")
+        self.learned.tables["entities"] = _rows(listed.body.get("entities"))
+        self.learned.table_origin["entities"] = INVENTORY
+
+    def _candidates(self) -> list[list[str]]:
+        """Machines to look at, in rounds: named ones only; else those with known facts first, then the others."""
+        machines = [row["name"] for row in self.learned.tables["entities"] if row.get("reachable") == "true"]
+        said = set(re.findall(r"[\w.-]*\w", self.said.lower()))
+        if named := [name for name in machines if name in said]:
+            return [named]
+        facts = {row.get("entity", "") for row in self.learned.tables.get("facts", [])}
+        known = [name for name in machines if name in facts]
+        others = [name for name in machines if name not in facts]
+        rounds = [others[start : start + HOSTS_AT_ONCE] for start in range(0, len(others), HOSTS_AT_ONCE)]
+        return ([known[:HOSTS_AT_ONCE]] if known else []) + rounds
+
+    # ---- looking ----------------------------------------------------------------------
+
+    def _look_around(self) -> Procedure:
+        """Find the machine, read what the runbook reads, and examine what is wrong."""
+        rounds = self._candidates()
+        if not rounds:
+            raise GaveUp("the inventory has no machine that can be reached")
+        for hosts in rounds:
+            if (step := (yield from self._locate(hosts))) is not None:
+                break
+        else:
+            raise GaveUp("nothing of the kind was found on " + ", ".join(host for hosts in rounds for host in hosts))
+        yield from self.acts(self.book.look, self.learned, step)
+        repair = self.book.repair
+        if repair is None:
+            return
+        if not repair.rows:
+            self.learned.take(repair.healthy, "", "")
+            if "healthy" not in self.learned.slots:
+                self.cases[""] = yield from self.examine(repair, self.learned, step)
+            return
+        for row in self.learned.tables.get(repair.rows, [])[:HOSTS_AT_ONCE]:
+            learned = self.learned.copy()
+            for column, value in row.items():
+                learned.put(column, value, learned.table_origin.get(repair.rows, ""))
+            self.cases[row.get(repair.key, "")] = yield from self.examine(repair, learned, step)
+
+    def _locate(self, hosts: Sequence[str]) -> Generator[Turn, Exchange, int | None]:
+        """Look for the thing on some machines; the step under which it was found."""
+        locate = self.book.locate
+        assert locate is not None
+        plan = []
+        for host in hosts:
+            learned = self.learned.copy()
+            learned.put("host", host)
+            plan.append(_step(locate, learned))
+        steps = yield from self.talk.propose(plan, [])
+        for host, step in zip(hosts, steps, strict=True):
+            learned = self.learned.copy()
+            learned.put("host", host)
+            failure = yield from self.acts(locate.acts, learned, step)
+            if self.book.found in learned.slots:
+                self.learned = learned
+                for other in steps:
+                    if other != step:
+                        self.talk.mark(other, "skipped", f"found on {host}")
+                return step
+            self.talk.mark(
+                step, "failed" if failure else "done", failure.text if failure else "nothing of the kind here"
+            )
+        return None
+
+    def acts(
+        self, acts: Sequence[Act], learned: Learned, step: int, *, strict: bool = False, rerun: str = ""
+    ) -> Generator[Turn, Exchange, Failure | None]:
+        """Carry out acts one after another. A look that finds nothing is no failure; with `strict`, everything is."""
+        for act in acts:
+            if not all(name in learned.slots for name in act.needs) or any(
+                name in learned.slots for name in act.unless
+            ):
+                continue
+            try:
+                line = command(act.run, learned.slots)
+            except Hole as hole:
+                if strict or act.must:
+                    return Failure(text=f"{hole} is not known")
+                continue
+            host = learned.slots["host"]
+            ran = yield from self.talk.run(host, line, step, timeout_s=act.timeout_s, rerun=rerun)
+            if ran.refused:
+                return Failure(text=ran.exit, ran=ran)
+            if strict:
+                self.done.append(line)
+            learned.forget([name for rule in act.take for name in rule.slots])
+            learned.take(act.take, ran.stdout, ran.run)
+            if act.keep:
+                learned.put(act.keep, ran.output, ran.run)
+            if act.ask is not None and act.ask.slot not in learned.slots:
+                if not self.repairing:
+                    return Failure(text=f"looking alone does not show {act.ask.slot}", ran=ran)
+                yield from self.ask_for(act.ask, learned)
+            if act.must is not None and not _holds(act, ran, learned):
+                return Failure(text=self.fill_or(act.must.otherwise, "it is not as it should be", learned), ran=ran)
+            if strict and ran.code != 0:
+                return Failure(text=f"`{line}` ended with {ran.exit}", ran=ran)
+        return None
+
+    def ask_for(self, ask: Ask, learned: Learned) -> Procedure:
+        """Let the operator fill a slot."""
+        choices = [row[ask.column] for row in learned.tables.get(ask.table, []) if row.get(ask.column)]
+        answer = yield from self.talk.ask(self.fill_or(ask.question, ask.slot, learned), choices)
+        if not (value := wanted(ask, answer, learned)):
+            raise GaveUp(f"{self.fill_or(ask.question, ask.slot, learned)} The answer was: {answer or 'none'}")
+        learned.put(ask.slot, value)
+
+    def examine(self, repair: Repair, learned: Learned, step: int, more: str = "") -> Generator[Turn, Exchange, Case]:
+        """Which known symptom shows, and whether its remedy applies; the newest text is looked at first."""
+        texts = []
+        for template in repair.evidence:
+            try:
+                texts.append(fill(template, learned.slots))
+            except Hole:
+                continue
+        evidence = "\n".join([*texts, more])
+        reasons = []
+        for symptom, found in _matching(repair.symptoms, evidence, learned):
+            if self.tried.get(symptom.name, 0) >= symptom.tries:
+                reasons.append(f"{symptom.name} was repaired already and shows again")
+                continue
+            mine = learned.copy()
+            for name, value in found.items():
+                mine.put(name, value, self.talk.runs[-1] if self.talk.runs else "")
+            failure = yield from self.acts(symptom.look, mine, step)
+            if failure is None:
+                return Case(learned=mine, symptom=symptom)
+            reasons.append(failure.text)
+        return Case(learned=learned, reason="; ".join(reasons) or f"nothing known fits: {_brief(evidence)}")
+
+    # ---- choosing ----------------------------------------------------------------------
+
+    def _remembered(self, repair: Repair, memory: Memory | None) -> Case | None:
+        """The case the operator means, if this session knows it and what to do about it."""
+        if memory is None or memory.book.name != self.book.name:
+            return None
+        named = self.learned.slots.get(repair.key, "") if repair.key else ""
+        keys = [named] if named else list(memory.cases)
+        if len(keys) != 1 or keys[0] not in memory.cases:
+            return None
+        case = memory.cases[keys[0]]
+        if case.symptom is None:
+            return None
+        for name, value in self.learned.slots.items():
+            case.learned.slots.setdefault(name, value)
+        self.learned.slots.update(case.learned.slots)
+        return case
+
+    def _choose(self, repair: Repair) -> Generator[Turn, Exchange, Case | None]:
+        """The case to put right; None when nothing is wrong."""
+        named = self.learned.slots.get(repair.key, "") if repair.key else ""
+        if named and named in self.cases:
+            return self.cases[named]
+        if named or not self.cases:
+            return None
+        if len(self.cases) == 1:
+            return next(iter(self.cases.values()))
+        answer = yield from self.talk.ask(f"Which {repair.key} shall I repair?", list(self.cases))
+        if answer not in self.cases:
+            raise GaveUp(f"it is not clear which {repair.key} is meant: {answer or 'no answer'}")
+        return self.cases[answer]
+
+    # ---- endings ----------------------------------------------------------------------
+
+    def complete(self, outcome: str, summary: str) -> Procedure:
+        yield from self.talk.complete(outcome, summary, host=self.host, book=self.book.name)
+
+    def write_back(self, facts: Mapping[str, str]) -> None:
+        """Queue what was learned, each value under the run of this plan that showed it (SPEC R6.2)."""
+        by_run: dict[str, dict[str, object]] = {}
+        for key, template in facts.items():
+            try:
+                name, value = fill(key, self.learned.slots), fill(template, self.learned.slots)
+            except Hole:
+                continue
+            runs = [self.learned.origin.get(found[1], "") for found in HOLE.finditer(template)]
+            run = next((run for run in reversed(runs) if run in self.talk.runs), "")
+            if run and value and re.fullmatch(r"[a-z0-9][a-z0-9_.:-]{0,79}", name):
+                by_run.setdefault(run, {})[name] = value[:2000]
+        for run, attributes in by_run.items():
+            args: dict[str, object] = {"entity": self.host, "attributes": attributes, "run": run}
+            if self.book.ttl_s is not None:
+                args["ttl_s"] = self.book.ttl_s
+            self.talk.queue.append(("update_entity_attributes", args))
+
+    def answer(self, clauses: Sequence[Clause], cases: Iterable[Case] = ()) -> str:
+        """The clauses whose values are all known and that say something a run (or the inventory) showed."""
+        lines = []
+        for clause in clauses:
+            if clause.each:
+                origin = self.learned.table_origin.get(clause.each, "")
+                for row in self.learned.tables.get(clause.each, []):
+                    lines += _clause(clause.say, {**self.learned.slots, **row}, dict.fromkeys(row, origin))
+            else:
+                lines += _clause(clause.say, self.learned.slots, self.learned.origin)
+        for case in cases:
+            if case.symptom is not None and case.symptom.say:
+                lines += _clause(case.symptom.say, case.learned.slots, case.learned.origin)
+        return "\n".join(dict.fromkeys(lines)) or f"{self.book.title}: nothing that was read says it."
+
+    def fill_or(self, template: str, otherwise: str, learned: Learned | None = None) -> str:
+        try:
+            return fill(template, (learned or self.learned).slots)
+        except Hole:
+            return HOLE.sub("…", otherwise)
+
+
+class _Mending:
+    """The repair of one case: plan, approval, fix, apply, recover, check."""
+
+    def __init__(self, play: Play, repair: Repair) -> None:
+        self._play = play
+        self._talk = play.talk
+        self._repair = repair
+        self._checks: list[PlanCheck] = []
+
+    def mend(self, case: Case) -> Procedure:
+        """From the plan to the verified end."""
+        play = self._play
+        if case.symptom is not None and case.symptom.operator:
+            yield from self._operator_does(case.symptom, case.learned)
+            case = Case(learned=case.learned)
+        elif case.symptom is None:
+            yield from self._unknown(case)
+        fix, apply = yield from self._agree(case)
+        self._talk.say("Approved. I go through the steps one by one.")
+        symptom = case.symptom
+        if symptom is not None and fix is not None:
+            self._count(symptom)
+            failure = yield from play.acts(symptom.fix, play.learned, fix, strict=True)
+            if failure is not None:
+                yield from self._recover(failure, fix)
+            self._talk.mark(fix, "done", f"{symptom.name}: repaired")
+        yield from self._apply(apply)
+        self._talk.mark(apply, "done", "verified by the checks")
+        play.write_back({**self._repair.facts, **(symptom.facts if symptom is not None else {})})
+        yield from play.complete("done", play.answer(self._repair.answer))
+
+    def _agree(self, case: Case) -> Generator[Turn, Exchange, tuple[int | None, int]]:
+        """Propose until the operator agrees."""
+        play = self._play
+        while True:
+            steps = []
+            if case.symptom is not None:
+                stage = Stage(title=case.symptom.title, acts=case.symptom.fix)
+                undo = play_command(case.symptom.undo, play.learned) if case.symptom.undo else ""
+                steps.append({**_step(stage, play.learned), **({"undo": undo} if undo else {})})
+            steps.append(_step(self._repair.apply, play.learned))
+            self._checks = [*self._repair.checks, *(case.symptom.checks if case.symptom is not None else ())]
+            checks = [made for check in self._checks if (made := _check(check, play.learned)) is not None]
+            try:
+                numbers = yield from self._talk.propose(steps, checks)
+            except ChangesAsked as asked:
+                yield from self._change(case, str(asked))
+                continue
+            return (numbers[0] if len(numbers) > 1 else None, numbers[-1])
+
+    def _change(self, case: Case, said: str) -> Procedure:
+        """Another value for a slot that the operator may fill; else it says that it cannot."""
+        asks = [act.ask for act in case.symptom.look if act.ask is not None] if case.symptom is not None else []
+        for ask in asks:
+            if value := wanted(ask, said, self._play.learned, within=True):
+                self._play.learned.put(ask.slot, value)
+                return
+        if not asks:
+            raise GaveUp(f"this runbook has one way only and cannot change it as asked: {said}")
+        yield from self._play.ask_for(asks[0], self._play.learned)
+
+    def _apply(self, step: int) -> Procedure:
+        """Carry it out and check it, repairing what is met on the way."""
+        rerun = ""
+        for _ in range(ROUNDS):
+            failure = yield from self._play.acts(
+                self._repair.apply.acts, self._play.learned, step, strict=True, rerun=rerun
+            )
+            if failure is None:
+                failure = yield from self._check_all(step)
+            if failure is None:
+                return
+            rerun = yield from self._recover(failure, step)
+        raise GaveUp(f"it does not come to an end after {ROUNDS} rounds")
+
+    def _check_all(self, step: int) -> Generator[Turn, Exchange, Failure | None]:
+        play = self._play
+        for check in self._checks:
+            made = _check(check, play.learned)
+            if made is None:
+                continue
+            ran = yield from self._talk.run(play.host, str(made["command"]), step)
+            play.learned.forget([name for rule in check.take for name in rule.slots])
+            play.learned.take(check.take, ran.stdout, ran.run)
+            expected = str(made.get("expect_text", ""))
+            passed = ran.passed if ran.passed is not None else ran.code == check.exit and expected in ran.stdout
+            if not passed:
+                return Failure(text=f"the check `{ran.command}` does not show what it should ({ran.exit})", ran=ran)
+        return None
+
+    def _recover(self, failure: Failure, step: int) -> Generator[Turn, Exchange, str]:
+        """Find out why something failed and repair that; the reason for repeating it.
+
+        Raises:
+            GaveUp: nothing known fits and the operator does not want another try, or the remedy failed too.
+        """
+        play = self._play
+        printed = failure.ran.output if failure.ran is not None else ""
+        self._talk.say(f"{failure.text[0].upper()}{failure.text[1:]}. I look for the reason.")
+        yield from play.acts(self._repair.diagnose, play.learned, step)
+        case = yield from play.examine(self._repair, play.learned, step, printed)
+        if case.symptom is None:
+            kept = len(self._talk.runs)
+            yield from play.acts(self._repair.more, play.learned, step)
+            if len(self._talk.runs) > kept:
+                case = yield from play.examine(self._repair, play.learned, step, printed)
+        if case.symptom is None:
+            return (yield from self._no_remedy(f"{failure.text}. {case.reason}"))
+        if case.symptom.operator:
+            yield from self._operator_does(case.symptom, case.learned)
+            return f"the operator has dealt with: {case.symptom.name}"
+        self._count(case.symptom)
+        play.learned = case.learned
+        self._talk.say(f"This is known: {case.symptom.name}. {play.fill_or(case.symptom.title, '')}.")
+        again = yield from play.acts(case.symptom.fix, case.learned, step, strict=True)
+        if again is not None:
+            return (yield from self._no_remedy(f"{failure.text}; the remedy failed too: {again.text}"))
+        return f"{case.symptom.name}: repaired"
+
+    def _unknown(self, case: Case) -> Procedure:
+        """No known symptom before anything was tried: one more read, then the operator decides."""
+        step = next(iter(self._talk.open_steps), None) or self._last_step()
+        if step is not None:
+            yield from self._play.acts(self._repair.more, self._play.learned, step)
+            found = yield from self._play.examine(self._repair, self._play.learned, step)
+            if found.symptom is not None:
+                case.symptom, case.learned = found.symptom, found.learned
+                self._play.learned = found.learned
+                return
+        yield from self._no_remedy(case.reason)
+
+    def _last_step(self) -> int | None:
+        marked = [args["seq"] for name, args in self._talk.queue if name == "update_plan_step"]
+        return marked[-1] if marked and isinstance(marked[-1], int) else None
+
+    def _no_remedy(self, evidence: str) -> Generator[Turn, Exchange, str]:
+        """Ask the operator, with the evidence."""
+        answer = yield from self._talk.ask(
+            f"I have no remedy for this on {self._play.host}: {_brief(evidence)} "
+            f"Put it right and choose {AGAIN!r}, or choose {STOP!r}.",
+            (AGAIN, STOP),
+        )
+        if answer.strip("'\". ").lower() not in (AGAIN.lower(), "again", "retry", "1"):
+            raise GaveUp(f"{_brief(evidence)} The operator said: {answer or 'nothing'}")
+        return "the operator asked for another try"
+
+    def _operator_does(self, symptom: Symptom, learned: Learned) -> Procedure:
+        """Something only the operator can do: say exactly what, and wait for it."""
+        self._count(symptom)
+        what = self._play.fill_or(symptom.operator, symptom.title, learned)
+        answer = yield from self._talk.ask(f"{what} Choose {AGAIN!r} when it is done, or {STOP!r}.", (AGAIN, STOP))
+        if answer.strip("'\". ").lower() not in (AGAIN.lower(), "again", "retry", "done", "1"):
+            raise GaveUp(f"{what} The operator said: {answer or 'nothing'}")
+
+    def _count(self, symptom: Symptom) -> None:
+        self._play.tried[symptom.name] = self._play.tried.get(symptom.name, 0) + 1
+
+
+def wanted(ask: Ask, said: str, learned: Learned, *, within: bool = False) -> str:
+    """The value for a slot in what the operator said; empty when there is none of its form."""
+    try:
+        form = fill_pattern(ask.form, learned.slots)
+    except Hole:
+        return ""
+    found = re.search(form, said) if within else re.fullmatch(form, said.strip())
+    return found[0].rstrip(".,;:!?") if found and (not within or ask.form != r".+") else ""
+
+
+def play_command(template: tuple[str, ...], learned: Learned) -> str:
+    """A command with its holes filled; empty when it cannot be."""
+    try:
+        return command(template, learned.slots)
+    except Hole:
+        return ""
+
+
+def _step(stage: Stage, learned: Learned) -> dict[str, object]:
+    """A stage as a step of a plan: the commands that are known already."""
+    commands = [
+        line
+        for act in stage.acts
+        if all(name in learned.slots for name in act.needs)
+        and not any(name in learned.slots for name in act.unless)
+        and (line := play_command(act.run, learned))
+    ]
+    try:
+        title = fill(stage.title, learned.slots)
+    except Hole:
+        title = HOLE.sub("…", stage.title)
+    return {"title": title[:200], "target": learned.slots["host"], "commands": commands}
+
+
+def _check(check: PlanCheck, learned: Learned) -> dict[str, object] | None:
+    line = play_command(check.run, learned)
+    if not line:
+        return None
+    made: dict[str, object] = {"target": learned.slots["host"], "command": line, "expect_exit": check.exit}
+    if check.text:
+        try:
+            made["expect_text"] = fill(check.text, learned.slots)
+        except Hole:
+            return None
+    return made
+
+
+def _matching(symptoms: Sequence[Symptom], evidence: str, learned: Learned) -> list[tuple[Symptom, Row]]:
+    """The symptoms that show, the one whose text comes last first."""
+    found = []
+    for symptom in symptoms:
+        try:
+            pattern = fill_pattern(symptom.text, learned.slots)
+        except Hole:
+            continue
+        matches = list(re.finditer(pattern, evidence, re.MULTILINE))
+        if matches:
+            groups = {name: value for name, value in matches[-1].groupdict().items() if value}
+            found.append((matches[-1].end(), symptom, groups))
+    found.sort(key=lambda entry: -entry[0])
+    return [(symptom, groups) for _, symptom, groups in found]
+
+
+def _holds(act: Act, ran: Ran, learned: Learned) -> bool:
+    must = act.must
+    if must is None:
+        return True
+    return ran.code == must.exit if must.exit is not None else must.slot in learned.slots
+
+
+def _clause(say: str, slots: Mapping[str, str], origin: Mapping[str, str]) -> list[str]:
+    if not any(origin.get(found[1]) for found in HOLE.finditer(say)):
+        return []
+    try:
+        return [fill(say, slots)]
+    except Hole:
+        return []
+
+
+def _rows(value: object) -> list[Row]:
+    rows = value if isinstance(value, list) else []
+    return [
+        {key: _word(item) for key, item in row.items() if item is not None} for row in rows if isinstance(row, Mapping)
+    ]
+
+
+def _word(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= EVIDENCE_CHARS else text[: EVIDENCE_CHARS // 2] + " … " + text[-EVIDENCE_CHARS // 2 :]
