@@ -239,7 +239,8 @@ def calls(place: Place, node: ast.Call, names: dict[str, str]) -> Iterator[tuple
     """What a file may not call."""
     line, function = node.lineno, dotted(node.func, names)
     for keyword in node.keywords:
-        if keyword.arg == "shell" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False):
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else ...
+        if keyword.arg == "shell" and (value is True or (function.startswith("subprocess.") and value is not False)):
             yield line, "shell", "a call with shell="
     if place.product and isinstance(node.func, ast.Attribute) and not function:
         owner = node.func.value

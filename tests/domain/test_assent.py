@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oikos.domain.assent import EXAMPLE, Answer, Pending, Reading, explain, grammar, is_halt, jsonl, read
-from oikos.domain.assent.text import MAX_CHARS, clauses
+from oikos.domain.assent.text import CUT, MAX_CHARS, QUOTED, Clauses, as_seen, clauses, without_accents
 from oikos.domain.assent.words import WORDS, Kind
 
 DATA = Path(__file__).parent / "data"
@@ -168,6 +168,59 @@ def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
     assert time.process_time() - before_s < 1.0
 
 
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", Clauses(clauses=())),
+        ("Yes, GO  ahead!\tnow", Clauses(clauses=(("yes",), ("go", "ahead"), ("now",)))),
+        ("ok?", Clauses(clauses=(("ok",),), asked=True)),
+        ("¿ok", Clauses(clauses=(("ok",),), asked=True)),
+        ("ok..", Clauses(clauses=(("ok",),), trails=True)),
+        ("好。。", Clauses(clauses=(("好",),), trails=True)),
+        ("ok\r\ngo", Clauses(clauses=(("ok",), ("go",)))),
+        ("ok\rgo", Clauses(clauses=(("ok", "\r", "go"),))),
+        ("ok\u2028go", Clauses(clauses=(("ok", "\u2028", "go"),))),
+        ("İptal IŞIK", Clauses(clauses=(("iptal", "işik"),))),
+        ("vas-y - ok -", Clauses(clauses=(("vas", "y"), ("ok",)))),
+        ("los geht’s, d‘accord", Clauses(clauses=(("los", "geht's"), ("d'accord",)))),
+        ("'go' ahead", Clauses(clauses=((QUOTED, "ahead"),))),
+        ("go ‘ahead now’ ok", Clauses(clauses=(("go", QUOTED, "ok"),))),
+        ("go 'it\"s d'ok' ok", Clauses(clauses=(("go", QUOTED, "ok"),))),
+        ('go "ahead isn\'t" it', Clauses(clauses=(("go", QUOTED, "it"),))),
+        ("go „ahead“ »now« 「行」 `x` ok", Clauses(clauses=(("go", QUOTED, QUOTED, QUOTED, QUOTED, "ok"),))),
+        ('ok "go\nahead', Clauses(clauses=(("ok", QUOTED), ("ahead",)))),
+        ("> go\n  > go\nok", Clauses(clauses=((QUOTED,), (QUOTED,), ("ok",)))),
+        ("go ```a\n\nb``` ok ~~~c", Clauses(clauses=(("go", QUOTED, "ok", QUOTED),))),
+        ("plan #3 #x plan#4", Clauses(clauses=(("plan", "3", "#", "x", "plan", "4"),))),
+        ("+1 ok+1 + 1", Clauses(clauses=(("+1", "ok", "+1", "+", "1"),))),
+        ("计划3 하지 マデ々x", Clauses(clauses=(("计", "划", "3", "하", "지", "マ", "デ", "々", "x"),))),
+        ("ναι; ok; go", Clauses(clauses=(("ναι",), ("ok",), ("go",)), asked=True)),
+        ("👍🏽 ✔️ ok\ufe0f", Clauses(clauses=(("👍", "✔", "ok", "\ufe0f"),))),
+        ("y\u200bes a_b q\u0336", Clauses(clauses=(("y", "\u200b", "es", "a_b", "q\u0336"),))),
+        ("x" * MAX_CHARS, Clauses(clauses=(("x" * MAX_CHARS,),))),
+        ("x" * (MAX_CHARS + 1), Clauses(clauses=(("x" * MAX_CHARS, CUT),))),
+    ],
+)
+def test_a_message_becomes_clauses_of_words(text: str, expected: Clauses) -> None:
+    assert clauses(text) == expected
+
+
+def test_as_it_looks_nothing_is_hidden_and_letters_are_latin() -> None:
+    assert as_seen("\u0443\u200be\u0336s\ufe0f\u2028\u3164\x00\u20dd\ue000\ud800\u0378 g\u043e\t\nx") == "yes go\t\nx"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "typed"),
+    [("sí señor", "si senor"), ("đã ệ", "đa e"), ("hayır łó ø", "hayir lo o"), ("ещё", "еще"),
+     ("los geht's", "los gehts"), ("όχι ἀρχή", "οχι αρχη"), ("だめ 하지 हाँ", "だめ 하지 हाँ")],
+)  # fmt: skip
+def test_a_keyboard_without_accents_types_the_same_words(phrase: str, typed: str) -> None:
+    assert without_accents(phrase) == typed
+
+
 # ---- what waits ------------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +245,9 @@ def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
         ("wait, that is the wrong host", Pending(), Reading.HALT),
         ("wait, that is the wrong host", Pending(generation=3), Reading.COMMENT),
         ("stop, that is the wrong host", Pending(generation=3), Reading.HALT),
+        ("stop. no", Pending(generation=3), Reading.HALT),
+        ("stop, wrong host. Yes", Pending(generation=3), Reading.HALT),
+        ("stop, go", Pending(generation=3), Reading.CLARIFY),
         ("wait, yes", Pending(), Reading.HALT),
         ("wait, yes", Pending(generation=3), Reading.CLARIFY),
     ],

@@ -101,7 +101,7 @@ class Server:
 
 
 @contextmanager
-def server(directory: Path, *, shell_line: str = "") -> Iterator[Server]:
+def server(directory: Path, *, more: str = "") -> Iterator[Server]:
     """A running sshd; the directory must be empty."""
     made = Server(directory=directory, port=free_port())
     made.home.mkdir(mode=0o700)
@@ -128,7 +128,7 @@ PrintLastLog no
 MaxStartups 100
 LogLevel ERROR
 AllowTcpForwarding yes
-{shell_line}
+{more}
 """
     )
     if os.geteuid() == 0:

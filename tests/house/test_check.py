@@ -46,13 +46,6 @@ def test_an_import_of_an_adapter_fails_make_check(tree: Path, room: str) -> None
     assert done.stdout.endswith("check: failed: layers\n"), done.stdout
 
 
-def test_a_clock_in_the_loop_fails_make_check(tree: Path) -> None:
-    append(tree / "src" / "oikos" / "app" / "__init__.py", "\nimport time\n\nNOW = time.time()\n")
-    done = check(tree, "rules")
-    assert done.returncode != 0
-    assert "clock: time.time" in done.stdout
-
-
 @pytest.mark.slow
 def test_a_runner_called_without_an_admission_fails_make_check(tree: Path) -> None:
     append(tree / "src" / "oikos" / "ports.py", BYPASS)

@@ -91,6 +91,7 @@ def test_a_missing_program_is_named_with_its_package_its_use_and_the_command(tmp
     ]
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_stops_the_set_up_with_one_line(tmp_path: Path) -> None:
     for part in ("tools", "requirements"):
         shutil.copytree(ROOT / part, tmp_path / part)

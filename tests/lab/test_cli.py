@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from oikos.lab import Lab, layers
+from oikos.lab import Lab, layers, network
 from oikos.lab.places import Places
 
 pytestmark = pytest.mark.needs_root
@@ -94,6 +94,18 @@ def test_a_state_directory_on_an_overlay_is_refused_by_name(tmp_path: Path) -> N
         f"Error: {state} is on an overlay filesystem, where lab hosts cannot live: "
         "set OIKOS_LAB_STATE to a directory on a real disk or a tmpfs\n",
     )
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, lab_name: Callable[[str], str]) -> None:
+    script = f'mount -t tmpfs -o size=16k tmpfs {tmp_path} && {{ "$@"; s=$?; ls {tmp_path}; exit $s; }}'
+    prefix = ("unshare", "-m", "sh", "-c", script, "sh")
+    name = lab_name("f")
+    done = oikos_lab("up", "web1", "--name", name, prefix=prefix, OIKOS_LAB_STATE=str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert "No space left on device" in line
+    assert network.namespaces(name) == []
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_files_are_there_before_the_first_boot(lab: Lab) -> None:
 CRASH = """
 import os, signal, sys
 from oikos.lab import Lab
-lab = Lab(sys.argv[1]).up()
+lab = Lab(sys.argv[1]).up(owned="owned" in sys.argv)
 lab.add("disk1", disk="100M", systemd=False)
 if "pve" in sys.argv:
     node = lab.add("node1", kind="pve")
@@ -177,6 +177,28 @@ def test_a_killed_lab_is_cleaned_up_by_the_next_up(lab_name: Callable[[str], str
         assert again.hosts == {}
         assert again.add("disk1", systemd=False).ssh("hostname").stdout == "disk1\n"
     assert remains(name) == []
+
+
+def test_an_owned_lab_of_a_killed_process_is_cleaned_up_by_the_next_up_of_any(lab_name: Callable[[str], str]) -> None:
+    lost, kept = lab_name("o"), lab_name("p")
+    crash(kept)
+    crash(lost, "owned")
+    lines: list[str] = []
+    with Lab(lab_name("q"), log=lines.append):
+        assert lines == [f"taking down {lost}, whose process is gone"]
+        assert remains(lost) == []
+        assert remains(kept) != []
+    Lab(kept).down()
+
+
+def test_a_directory_that_is_no_labs_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    lab = Lab("mine", places=Places(state=tmp_path, cache=Places.from_environment().cache))
+    for refused in (lab.up, lab.down):
+        with pytest.raises(LabError, match=r"mine is there and is no lab's: choose another lab name"):
+            refused()
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
 def test_two_labs_side_by_side_do_not_meet(lab: Lab, web: Host, lab_name: Callable[[str], str]) -> None:

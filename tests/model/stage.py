@@ -148,7 +148,9 @@ class Stage:
         self.steps[seq] = status
         return {"step": seq, "status": status}
 
-    def _run(self, target: str, command: str, step: int, timeout_s: int = 120, keep: bool = False, rerun: str = "") -> dict[str, Any]:
+    def _run(
+        self, target: str, command: str, step: int, timeout_s: int = 120, keep: bool = False, rerun: str = ""
+    ) -> dict[str, Any]:
         assert self.plans, "no run before a plan"
         assert step in self.steps, f"step {step} is not of the live plan"
         assert target in [entity["name"] for entity in self.entities]
@@ -174,7 +176,9 @@ class Stage:
         found = next(entry for entry in self.runs if entry["run"] == run)
         return {"run": run, "outcome": f"exit {found['code']}", "text": found["out"]}
 
-    def _update_entity_attributes(self, entity: str, attributes: dict[str, Any], run: str, ttl_s: float = 0) -> dict[str, Any]:
+    def _update_entity_attributes(
+        self, entity: str, attributes: dict[str, Any], run: str, ttl_s: float = 0
+    ) -> dict[str, Any]:
         assert run in [e["run"] for e in self.runs if e["generation"] == len(self.plans)], "cites a run of this plan"
         self._cited.add(run)
         self.facts.update(attributes)

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.store.homes import opened
 
 pytestmark = pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
 from oikos.app.feed import Feed, OutputChunk
@@ -93,6 +94,6 @@ class Collector:
     async def _flush(self, now_s: float) -> None:
         pieces, self._waiting, self._waiting_bytes = self._waiting, [], 0
         self._flushed_s = now_s
-        for piece in pieces:
-            await self._store.put_output(piece.run_id, piece.stream, piece.offset, piece.data)
-        await self._store.put_resume_offsets(self._run_id, self._at)
+        # accepted in this order when they are called: one group commit, one fsync
+        writes = [self._store.put_output(piece.run_id, piece.stream, piece.offset, piece.data) for piece in pieces]
+        await asyncio.gather(*writes, self._store.put_resume_offsets(self._run_id, dict(self._at)))

@@ -213,7 +213,8 @@ def _write_facts(state: State, intent: it.WriteFacts) -> Decision:
             code=Code.NEEDS_OPERATOR, text=f"{', '.join(forbidden)}: how a machine is reached is written by operators only.",
             directive="Tell the operator what you found, with ask_operator or in the summary; do not write it.",
         )  # fmt: skip
-    if run is None or run.generation != state.generation or state.plan is None:
+    shows = run is not None and not isinstance(run.outcome, NeverStarted)
+    if run is None or not shows or run.generation != state.generation or state.plan is None:
         return Refusal(
             code=Code.UNKNOWN_RUN, text="A write-back cites the run that showed it; this id is no run of the current plan.",
             directive="Pass `run` with the id of a run of this plan whose output shows the value.",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from oikos.lab import build, cgroups, control, furnish, network, packages, spec
+from oikos.lab import build, cgroups, control, furnish, network, owner, packages, spec, teardown
 from oikos.lab.command import run
 from oikos.lab.errors import LabError
 from oikos.lab.faults.world import WorldFaults
@@ -47,7 +47,8 @@ def _silent(_: str) -> None:
 class Lab(WorldFaults):
     """Hosts on a private network, a gateway to package registries, and one supervisor process.
 
-    A context manager: up on entry, down on exit. Several labs run side by side under different names.
+    A context manager: up on entry, down on exit; should the process be killed, the next lab to come up takes it down.
+    Several labs run side by side under different names.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Lab(WorldFaults):
         return self.dir / "known_hosts"
 
     def __enter__(self) -> Self:
-        return self.up()
+        return self.up(owned=True)
 
     def __exit__(self, *_: object) -> None:
         self.down()
@@ -102,27 +103,47 @@ class Lab(WorldFaults):
             lab.hosts[found.name] = Host(lab, found)
         return lab
 
-    def up(self) -> Self:
-        """Bring up an empty lab; what a crashed one of the same name left is cleared first. Raises: LabError."""
+    def up(self, *, owned: bool = False) -> Self:
+        """Bring up an empty lab; what a crashed one of the same name left is cleared first.
+
+        An `owned` lab belongs to this process: once that has ended, the next `up` of any lab takes it down. Otherwise
+        it stays until somebody takes it down. Raises: LabError.
+        """
         need_root("the lab")
         self.places.check()
         absent = packages.missing()
         if absent:
             remedy = f"run `oikos lab build`, or `apt-get install {' '.join(absent)}`"
             raise LabError(f"the lab needs packages that are not installed: {remedy}")
-        if self.dir.exists():
-            self.down()
-        (self.dir / "hosts").mkdir(parents=True)
-        (self.dir / "hosts.d").mkdir()
-        self._network = network.claim(self.name, self.places.state)
-        self._network.save(self.dir)
-        self._network.raise_up()
-        run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"oikos-lab-{self.name}", "-f", str(self.private_key)]
-        )
-        self._write_ssh_files()
-        self._start_supervisor()
+        for gone in teardown.abandoned(self.places.state):
+            self.log(f"taking down {gone.name}, whose process is gone")
+            teardown.take_down(gone.name, gone)
+        self.down()
+        with self._whole_or_not_at_all():
+            (self.dir / teardown.MARKER).mkdir(parents=True)
+            (self.dir / "hosts").mkdir()
+            if owned:
+                owner.claim(self.dir)
+            self._network = network.claim(self.name, self.places.state)
+            self._network.save(self.dir)
+            self._network.raise_up()
+            key = ["-t", "ed25519", "-N", "", "-C", f"oikos-lab-{self.name}", "-f", str(self.private_key)]
+            run(["ssh-keygen", "-q", *key])
+            self._write_ssh_files()
+            self._start_supervisor()
         return self
+
+    @contextlib.contextmanager
+    def _whole_or_not_at_all(self) -> Iterator[None]:
+        """Take the lab down again when it did not come up, and say in one line what the disk or the kernel refused."""
+        try:
+            yield
+        except OSError as exc:
+            self.down()
+            raise LabError(f"cannot make lab {self.name} in {self.dir}: {exc.strerror}") from exc
+        except BaseException:
+            self.down()
+            raise
 
     def _start_supervisor(self) -> None:
         own = cgroups.top(self.name, "_lab")
@@ -147,22 +168,13 @@ class Lab(WorldFaults):
         while begun.returncode or not (self.dir / "gateway.pid").exists():
             if begun.returncode or time.monotonic() > end:
                 why = log.read_text(encoding="utf-8", errors="replace").strip()[-600:]
-                self.down()
                 raise LabError(f"the lab's supervisor did not start: {why}")
             time.sleep(0.01)
 
     def down(self) -> None:
-        """Take everything away; also what a crash left, and twice."""
+        """Take everything away; also what a crash left, and twice. Raises: LabError."""
         need_root("taking a lab down")
-        cgroups.end_all(self.name)
-        points = [line.split()[1] for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-        for point in sorted((p for p in points if p.startswith(f"{self.dir}/")), reverse=True):
-            run(["umount", "-l", point], check=False)
-        for namespace in network.namespaces(self.name):
-            run(["ip", "netns", "del", namespace], check=False)
-        cgroups.remove(self.name)
-        if self.dir.exists():
-            shutil.rmtree(self.dir)
+        teardown.take_down(self.name, self.dir)
         self.hosts.clear()
         self._network = None
 
@@ -170,7 +182,7 @@ class Lab(WorldFaults):
     def down_all(cls) -> list[str]:
         """Take every lab down, crashed ones included; their names."""
         root = Places.from_environment().state
-        names = {file.parent.name for file in root.glob("*/lab.json")}
+        names = {place.parent.name for place in root.glob(f"*/{teardown.MARKER}")}
         names |= {namespace.split("-")[1] for namespace in network.namespaces()}
         for name in sorted(names):
             cls(name).down()
@@ -207,9 +219,8 @@ class Lab(WorldFaults):
             raise LabError(f"host {taken[0]} is there already: choose another name" if taken else "no host was named")
         build.ensure([kind], self.places, self.log)
         limits = cgroups.Limits(memory_bytes=spec.size_bytes(memory), cpus=cpus)
-        made = []
-        for name in names:
-            plan = furnish.Plan(
+        plans = [
+            furnish.Plan(
                 name=name,
                 kind=kind,
                 init=spec.SYSTEMD if systemd else spec.TINY_INIT,
@@ -217,16 +228,24 @@ class Lab(WorldFaults):
                 disk_bytes=spec.size_bytes(disk),
                 files=files or {},
             )
-            others = [host.spec for host in self.hosts.values()]
-            host = Host(self, furnish.furnish(self.dir, self.network, self.places.cache, others, plan))
-            self.hosts[name] = host
-            made.append(host)
-        self._write_ssh_files()
+            for name in names
+        ]
+        try:
+            made = [self._furnish(plan) for plan in plans]
+            self._write_ssh_files()
+        except OSError as exc:
+            raise LabError(f"cannot make {' '.join(names)} in {self.dir}: {exc.strerror}") from exc
         self.log(f"booting {' '.join(names)} ({kind})")
         control.call(self.dir, [{"op": "boot", "spec": host.spec.to_json()} for host in made])
         if wait:
             self.wait_ready(made, timeout_s)
         return made[-1]
+
+    def _furnish(self, plan: furnish.Plan) -> Host:
+        others = [host.spec for host in self.hosts.values()]
+        host = Host(self, furnish.furnish(self.dir, self.network, self.places.cache, others, plan))
+        self.hosts[plan.name] = host
+        return host
 
     def wait_ready(self, hosts: Sequence[Host], timeout_s: float = 60) -> None:
         """Until the SSH server of each greets. Raises: LabError naming those that do not."""
@@ -241,7 +260,7 @@ class Lab(WorldFaults):
 
     def forget(self, host: Host) -> None:
         """Drop a destroyed host from the lab's books."""
-        (self.dir / "hosts.d" / host.name).unlink(missing_ok=True)
+        (self.dir / teardown.MARKER / host.name).unlink(missing_ok=True)
         self.hosts.pop(host.name, None)
         self._write_ssh_files()
 

@@ -57,6 +57,7 @@ def test_a_container_is_reached_by_address_and_name(lab: Lab, pve: Host, web: Ho
     assert said.stdout == "web\n", said.stderr
 
 
+@pytest.mark.slow
 def test_a_snapshot_brings_a_container_back(pve: Host, container: str) -> None:
     pve.exec(f"pct snapshot {container} good")
     pve.exec(f"pct exec {container} -- rm /etc/hostname")

@@ -46,7 +46,7 @@ def repair(world: ServiceDown) -> str:
 @pytest.mark.needs_root
 @pytest.mark.parametrize(
     "variant",
-    [pytest.param(variant, marks=() if variant == "port_taken" else pytest.mark.slow) for variant in VARIANTS],
+    [pytest.param(variant, marks=() if variant == "missing_binary" else pytest.mark.slow) for variant in VARIANTS],
 )
 def test_a_broken_unit_fails_as_said_and_is_repaired_as_said(lab: Lab, variant: Variant) -> None:
     world = build(lab, 40 + VARIANTS.index(variant), variant=variant)

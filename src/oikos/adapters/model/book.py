@@ -92,6 +92,9 @@ class Symptom:
     """What only the operator can do."""
     tries: int = 1
     say: str = ""
+    """What a look alone says about it."""
+    repaired: str = ""
+    """What the answer says when it was repaired."""
     checks: tuple[PlanCheck, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 

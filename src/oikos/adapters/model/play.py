@@ -118,6 +118,8 @@ class Play:
                 yield from self.complete("nothing_to_do", self.answer(repair.well or self.book.answer))
                 return
         self.learned = case.learned
+        # What is being put right is no longer what was seen: a later request looks anew.
+        self.cases = {key: other for key, other in self.cases.items() if other is not case}
         yield from _Mending(self, repair).mend(case)
 
     def give_up(self, reason: str) -> Procedure:
@@ -293,6 +295,7 @@ class Play:
         for name, value in self.learned.slots.items():
             case.learned.slots.setdefault(name, value)
         self.learned.slots.update(case.learned.slots)
+        self.cases = dict(memory.cases)
         return case
 
     def _choose(self, repair: Repair) -> Generator[Turn, Exchange, Case | None]:
@@ -362,6 +365,8 @@ class _Mending:
         self._talk = play.talk
         self._repair = repair
         self._checks: list[PlanCheck] = []
+        self._repaired: list[str] = []
+        """What the answer says of every remedy that was carried out, in order."""
 
     def mend(self, case: Case) -> Procedure:
         """From the plan to the verified end."""
@@ -379,11 +384,12 @@ class _Mending:
             failure = yield from play.acts(symptom.fix, play.learned, fix, strict=True)
             if failure is not None:
                 yield from self._recover(failure, fix)
+            self._remember(symptom, play.learned)
             self._talk.mark(fix, "done", f"{symptom.name}: repaired")
         yield from self._apply(apply)
         self._talk.mark(apply, "done", "verified by the checks")
         play.write_back({**self._repair.facts, **(symptom.facts if symptom is not None else {})})
-        yield from play.complete("done", play.answer(self._repair.answer))
+        yield from play.complete("done", "\n".join([play.answer(self._repair.answer), *self._repaired]))
 
     def _agree(self, case: Case) -> Generator[Turn, Exchange, tuple[int | None, int]]:
         """Propose until the operator agrees."""
@@ -391,6 +397,7 @@ class _Mending:
         while True:
             steps = []
             if case.symptom is not None:
+                self._talk.say(f"What is wrong: {case.symptom.name}.")
                 stage = Stage(title=case.symptom.title, acts=case.symptom.fix)
                 undo = play_command(case.symptom.undo, play.learned) if case.symptom.undo else ""
                 steps.append({**_step(stage, play.learned), **({"undo": undo} if undo else {})})
@@ -471,7 +478,11 @@ class _Mending:
         again = yield from play.acts(case.symptom.fix, case.learned, step, strict=True)
         if again is not None:
             return (yield from self._no_remedy(f"{failure.text}; the remedy failed too: {again.text}"))
+        self._remember(case.symptom, case.learned)
         return f"{case.symptom.name}: repaired"
+
+    def _remember(self, symptom: Symptom, learned: Learned) -> None:
+        self._repaired += _clause(symptom.repaired, learned.slots, learned.origin) if symptom.repaired else []
 
     def _unknown(self, case: Case) -> Procedure:
         """No known symptom before anything was tried: one more read, then the operator decides."""

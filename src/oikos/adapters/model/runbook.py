@@ -10,20 +10,16 @@ import json
 import re
 from collections.abc import AsyncGenerator, Generator, Sequence
 from pathlib import Path
-from typing import Final
 
 from oikos.adapters.model.book import Intent, Runbook
 from oikos.adapters.model.learned import Learned
 from oikos.adapters.model.play import Memory, Play
 from oikos.adapters.model.runbook_file import load_runbooks
 from oikos.adapters.model.talk import GaveUp, Interrupted, Talk, Turn
-from oikos.adapters.model.template import HOLE
 from oikos.adapters.model.transcript import Exchange, exchanges
 from oikos.domain.errors import ModelError
 from oikos.domain.events import ToolCall
 from oikos.ports import Message, Reply, Retrying, TextDelta, ToolSpec
-
-FILLERS: Final = re.compile(r"[\[\]()|{}.]|\{[a-z_]+\}")
 
 
 class RunbookBrain:
@@ -140,9 +136,12 @@ def choose(books: Sequence[Runbook], said: str, memory: Memory | None) -> tuple[
             if intent.follow_up and (memory is None or memory.book.name != book.name):
                 continue
             found = intent.pattern.search(text)
-            weight = len(FILLERS.sub("", HOLE.sub("", intent.said)))
-            if found and (best is None or weight > best[0]):
-                best = (weight, book, intent, {name: value for name, value in found.groupdict().items() if value})
+            if found is None:
+                continue
+            slots = {name: value for name, value in found.groupdict().items() if value}
+            weight = len(found[0]) - sum(map(len, slots.values()))
+            if best is None or weight > best[0]:
+                best = (weight, book, intent, slots)
     return best[1:] if best is not None else None
 
 

@@ -1,6 +1,6 @@
 """Reading runbooks: YAML with every mistake named by file, line and what was expected.
 
-docs/runbooks.md describes the format for people.
+runbooks/README.md describes the format for people.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class _Reader:
     def symptom(self, node: Node) -> Symptom:
         fields = node.fields(
             required=("name", "text", "title"),
-            optional=("look", "fix", "undo", "operator", "tries", "say", "checks", "facts"),
+            optional=("look", "fix", "undo", "operator", "tries", "say", "repaired", "checks", "facts"),
         )
         if ("fix" in fields) == ("operator" in fields):
             node.fail("fix (what repairs it) or operator (what only they can do)")
@@ -347,6 +347,7 @@ class _Reader:
             operator=self.template(fields["operator"]) if "operator" in fields else "",
             tries=fields["tries"].integer(1, 5) if "tries" in fields else 1,
             say=self.clause(fields["say"]).say if "say" in fields else "",
+            repaired=self.clause(fields["repaired"]).say if "repaired" in fields else "",
             checks=self.checks(fields["checks"]) if "checks" in fields else (),
             facts=self.templates(fields.get("facts")),
         )

@@ -16,7 +16,8 @@ from oikos.adapters.model.transcript import Answered, Exchange
 Args = Mapping[str, object]
 SAME_TRIES: Final = 3
 BUSY_WAIT_S: Final = 30
-WATCH_S: Final = 900
+WATCH_S: Final = 3600
+WATCHES: Final = 8
 LOST: Final = ("connection lost", "never started")
 
 
@@ -108,6 +109,10 @@ class Talk:
             if len(exchange.answers) < len(calls):
                 break
             answer = exchange.answers[-1]
+            if exchange.operator and name not in ("propose_plan", "complete_task", "ask_operator"):
+                self.say(
+                    "I go on with the plan: a runbook takes no remarks on the way. Stop and Reject work at any time."
+                )
             if answer.refused != "batch_ended":
                 return answer
         raise GaveUp(f"{name} was not answered")
@@ -179,6 +184,7 @@ class Talk:
             args.update(timeout_s=timeout_s, keep=True)
         if rerun:
             args["rerun"] = rerun
+        ended = ""
         for _ in range(SAME_TRIES):
             answer = yield from self.call("run", **args)
             match answer.refused:
@@ -186,6 +192,9 @@ class Talk:
                     ran = yield from self._ended(command, answer)
                     if not ran.exit.startswith(LOST):
                         return ran
+                    if ended == ran.exit:
+                        break
+                    ended = ran.exit
                 case "declined":
                     comment = str(answer.body.get("comment") or answer.body.get("text") or "")
                     raise GaveUp(f"`{command}` was declined: {comment}")
@@ -197,7 +206,7 @@ class Talk:
                     pass
                 case code:
                     return Ran(command=command, refused=code, exit=str(answer.body.get("text", code)))
-        return Ran(command=command, exit="it could not be run")
+        return Ran(command=command, refused="lost", exit=ended or "it could not be run")
 
     def _ended(self, command: str, answer: Answered) -> Generator[Turn, Exchange, Ran]:
         body = answer.body
@@ -205,7 +214,10 @@ class Talk:
         if run:
             self.runs.append(run)
         if "exit" not in body and run:
-            yield from self.call("wait", run=run, seconds=WATCH_S, reason=f"until `{command[:100]}` has ended")
+            for _ in range(WATCHES):
+                waited = yield from self.call("wait", run=run, seconds=WATCH_S, reason=f"until `{command[:100]}` ends")
+                if waited.refused or waited.body.get("ended_by") == "run":
+                    break
             late = yield from self.call("read_output", run=run)
             body = {"run": run, "exit": late.body.get("outcome", ""), "stdout": late.body.get("text", "")}
         ended = str(body.get("exit", ""))

@@ -241,15 +241,11 @@ def _halted(parsed: tuple[Clause, ...], pending: Pending) -> Answer | None:
     plain = all(_is_halt(clause) or _is_assent(clause) or _is_refusal(clause) for clause in heavy)
     if plain and _is_halt(heavy[-1]):
         return _say(Reading.HALT, "It says stop.")
-    if not _is_halt(heavy[0]):
-        return None
-    if pending.generation is None:
+    stop_and_go = plain and any(_is_assent(clause) for clause in heavy)
+    at_once = Kind.HALT in _kinds(heavy[0]) and not stop_and_go
+    if _is_halt(heavy[0]) and (at_once or pending.generation is None):
         return _say(Reading.HALT, "It begins with stop.", more=True)
-    if plain and any(_is_assent(clause) for clause in heavy):
-        return _say(Reading.CLARIFY, "It says stop and go.")
-    if Kind.HALT in _kinds(heavy[0]):
-        return _say(Reading.HALT, "It begins with stop.", more=True)
-    return _say(Reading.COMMENT, "It asks to wait and says something else.")
+    return None
 
 
 def _asked(kinds: Kinds) -> Answer:
