@@ -98,9 +98,18 @@ def route_to(entity: Entity, *others: Entity) -> Route:
 
 
 def order(
-    entity: Entity, command: str, *, number: int = 1, supervised: bool = True, total_s: float = 30.0,
-    idle_s: float = 0.0, kill_bytes: int = 1 << 30, stdin: str | None = None, keep: bool = False,
-    not_after_s: float | None = None, connect_s: float = 5.0,
+    entity: Entity,
+    command: str,
+    *,
+    number: int = 1,
+    supervised: bool = True,
+    total_s: float = 30.0,
+    idle_s: float = 0.0,
+    kill_bytes: int = 1 << 30,
+    stdin: str | None = None,
+    keep: bool = False,
+    not_after_s: float | None = None,
+    connect_s: float = 5.0,
 ) -> RunOrder:
     """A journalled run."""
     return RunOrder(

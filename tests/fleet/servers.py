@@ -137,8 +137,8 @@ AllowTcpForwarding yes
     try:
         yield made
     finally:
-        for pid in made.sessions() if made.process else []:
-            os.kill(pid, signal.SIGKILL)
+        if made.process:
+            made.kill_sessions()
         made.stop()
 
 

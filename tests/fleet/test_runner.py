@@ -20,7 +20,6 @@ from oikos.domain.run import (
     RemoteState,
     RunOutcome,
     Signalled,
-    Stream,
     TimedOut,
 )
 from tests.fleet.kit import Collect, admission, local, order, remote, route_to, run, runner
@@ -95,7 +94,9 @@ async def test_bash_runs_it_where_there_is_bash(fleet: FleetRunner, way: tuple[E
     assert (outcome, sink.out) == (Exited(code=0), b"TWO\n")
 
 
-async def test_profile_files_have_no_say(fleet: FleetRunner, way: tuple[Entity, bool], sshd: Server, home: Path) -> None:
+async def test_profile_files_have_no_say(
+    fleet: FleetRunner, way: tuple[Entity, bool], sshd: Server, home: Path
+) -> None:
     for place in (sshd.home, home):
         (place / ".bashrc").write_text("echo noise\nls() { echo shadowed; }\nexport -f ls\nalias ls='echo aliased'\n")
         (place / ".profile").write_text("echo more noise\n")
@@ -142,7 +143,11 @@ async def test_endless_output_is_stopped_by_the_kill_limit(fleet: FleetRunner, w
 
 async def test_stop_kills_the_whole_group(fleet: FleetRunner, way: tuple[Entity, bool]) -> None:
     entity, supervised = way
-    made, sink, states = order(entity, "sleep 50 & sleep 60", number=next(_numbers), supervised=supervised), Collect(), []
+    made, sink, states = (
+        order(entity, "sleep 50 & sleep 60", number=next(_numbers), supervised=supervised),
+        Collect(),
+        [],
+    )
     pids: list[Path] = []
 
     async def stop() -> None:
@@ -277,7 +282,3 @@ def _running(words: str) -> list[Path]:
         except OSError:
             continue
     return found
-
-
-def test_streams_are_two() -> None:
-    assert [stream.value for stream in Stream] == ["out", "err"]

@@ -11,7 +11,7 @@ import anyio
 import asyncssh
 import pytest
 
-from oikos.adapters.fleet import ssh
+from oikos.adapters.fleet import ssh, wrap
 from oikos.adapters.fleet.runner import FleetRunner
 from oikos.adapters.fleet.wrap import Endpoint
 from oikos.domain.errors import TargetError
@@ -44,9 +44,7 @@ async def test_an_unknown_host_key_is_refused_and_shown(fleet: FleetRunner, sshd
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-async def test_a_changed_host_key_stops_everything(
-    home: Path, tmp_path: Path, supervised: bool
-) -> None:
+async def test_a_changed_host_key_stops_everything(home: Path, tmp_path: Path, supervised: bool) -> None:
     (tmp_path / "sshd").mkdir()
     with server(tmp_path / "sshd") as sshd:
         entity = remote(sshd, host_keys=tuple(key for key in sshd.host_keys() if key.startswith("ssh-ed25519")))
@@ -249,11 +247,13 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def with_tools(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first machine finds them."""
-    from oikos.adapters.fleet import wrap
-
+def with_tools(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The first machine finds them; root's home is the test's own, and its path the answer."""
+    place = tmp_path / "root"
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(wrap, "ROOT_HOME", str(place))
     monkeypatch.setitem(wrap.ENVIRONMENT, "PATH", f"{tools}:{wrap.PATH}")  # type: ignore[arg-type]  # a dict behind Mapping
+    return place
 
 
 def guest(number: str, via: str) -> Entity:
@@ -264,14 +264,15 @@ def guest(number: str, via: str) -> Entity:
     )  # fmt: skip
 
 
-@pytest.mark.usefixtures("with_tools")
 @pytest.mark.parametrize("supervised", [False, True])
-async def test_a_container_is_reached_through_its_node(fleet: FleetRunner, sshd: Server, supervised: bool) -> None:
+async def test_a_container_is_reached_through_its_node(
+    fleet: FleetRunner, sshd: Server, with_tools: Path, supervised: bool
+) -> None:
     node, inside = remote(sshd, slug="pve1"), guest("101", "pve1")
     sink = Collect()
-    made = order(inside, "echo \"it's $HOME\"; env | grep -c LEAK", number=next(_numbers), supervised=supervised)
+    made = order(inside, 'echo "it\'s $HOME"; env | grep -c LEAK', number=next(_numbers), supervised=supervised)
     report = await run(fleet, made, inside, sink, node)
-    assert (report.outcome, sink.out) == (Exited(code=1), b"it's /root\n0\n")
+    assert (report.outcome, sink.out) == (Exited(code=1), f"it's {with_tools}\n0\n".encode())
     await fleet.acknowledge(made, route_to(inside, node))
 
 

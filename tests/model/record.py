@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.model.stage import Stage
+
 from oikos import data
 from oikos.adapters.model.runbook import load
 from oikos.lab.lab import Lab
 from oikos.lab.worlds import backup, service_down
 from oikos.lab.worlds.world import World
-from tests.model.stage import Stage
 
 WORLDS = Path(__file__).parent / "worlds"
 STORIES = [
@@ -40,7 +41,7 @@ def record(world: World, name: str) -> None:
     if world.followup:
         stage.say(world.followup)
     wrong = world.check("after")
-    assert not wrong and stage.outcome == "done", (wrong, stage.summary)
+    assert (wrong, stage.outcome) == ([], "done"), stage.summary
     kept = {"host": next(iter(hosts)), "prompt": world.prompt, "followup": world.followup, "truth": truth,
             "after": world.truth(), "runs": runs}  # fmt: skip
     (WORLDS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")

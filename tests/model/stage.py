@@ -113,6 +113,14 @@ class Stage:
             else:
                 planned = self.refusals.get(f"run {args.get('command', '')}") or self.refusals.get(call.name)
                 body = planned.pop(0) if planned else getattr(self, "_" + call.name)(**args)
+            if (
+                planned is not None
+                and call.name == "run"
+                and "run" in body
+                and body["run"] not in [r["run"] for r in self.runs]
+            ):
+                self.runs.append({"run": body["run"], "command": args["command"], "step": args["step"], "code": 0,
+                                  "out": "", "generation": len(self.plans), "check": None})  # fmt: skip
             broken = broken or "refused" in body
             if body.get("status") == "awaiting_approval":
                 parked = body["generation"]

@@ -34,6 +34,7 @@ class _Pending:
     records: tuple[Recorded, ...]
     before: State
     output: tuple[OutputPiece, ...]
+    then: Callable[[], None] | None
 
 
 class SessionLog:
@@ -129,7 +130,8 @@ class SessionLog:
             SeqConflict: nothing was appended; call `refresh` and decide again. Staged events stay staged.
             TargetBusy, TargetChanged: the guard did not hold; nothing was appended.
         """
-        await self.settle()
+        if await self.settle():
+            raise SeqConflict("somebody appended before the last outcome: decide again")
         now = at or self._clock.now()
         records = self._staged + self._number(events, now)
         if not records:
@@ -142,8 +144,11 @@ class SessionLog:
         self._staged = ()
         self._commit(records)
 
-    def append_soon(self, *events: Event, output: Sequence[OutputPiece] = ()) -> None:
-        """Append the outcome of what already happened without waiting for it; `settle` before the next one."""
+    def append_soon(self, *events: Event, output: Sequence[OutputPiece] = (), then: Callable[[], None] | None = None) -> None:
+        """Append the outcome of what already happened without waiting for it; `settle` before the next one.
+
+        `then` is called once it is durable.
+        """
         if self._pending is not None or self._tasks is None:
             raise StoreError("an earlier outcome is not durable yet; this is a defect of Oikos")
         now = self._clock.now()
@@ -153,24 +158,29 @@ class SessionLog:
             self.session_id, before.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
             output=output, phase=after.phase.value, waiting_for=after.waits_for,
         )  # fmt: skip
-        self._pending = _Pending(self._tasks.create_task(_outcome(writing)), records, before, tuple(output))
+        self._pending = _Pending(self._tasks.create_task(_outcome(writing)), records, before, tuple(output), then)
         self._staged = ()
         for record in records:
             self._take(record)
 
-    async def settle(self) -> None:
-        """Wait until the outcome under way is durable; it moves to a later seq if an operator came between."""
+    async def settle(self) -> bool:
+        """Wait until the outcome under way is durable; it moves to a later seq if an operator came between.
+
+        True when it moved: what was decided meanwhile was decided for an older state and is dropped.
+        """
         pending = self._pending
         if pending is None:
-            return
-        error = await pending.task
+            return False
+        error = await asyncio.shield(pending.task)
         self._pending = None
         if error is None:
             self._feed.publish(pending.records)
-            return
+            if pending.then is not None:
+                pending.then()
+            return False
         if not isinstance(error, SeqConflict):
             raise error
-        staged = tuple(record.event for record in self._staged)
+        staged = tuple(record.event for record in self._staged if isinstance(record.event, FACTS))
         self._base = self._state = pending.before
         self._staged = ()
         if self.prompt is not None:
@@ -179,7 +189,10 @@ class SessionLog:
                 if record.seq <= self._base.seq:
                     self.prompt.add(record)
         await self.append_outcome(*(record.event for record in pending.records), output=pending.output)
+        if pending.then is not None:
+            pending.then()
         self.stage(*staged)
+        return True
 
     async def append_outcome(self, *events: Event, output: Sequence[OutputPiece] = ()) -> None:
         """Append what happened in the world, whatever was appended meanwhile."""

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("oikos.cli.talk:watch", "Follow a session as it happens."),
     "sessions": ("oikos.cli.records:sessions", "List sessions; show one whole."),
     "runs": ("oikos.cli.records:runs", "List runs; show one with its output."),
+    "changes": ("oikos.cli.records:changes", "List what a session changed, with each undo."),
     "fleet": ("oikos.cli.fleet:fleet", "Hosts: add, trust, list."),
     "classify": ("oikos.cli.rules:classify", "Say how risky a command is, and why."),
     "assent": ("oikos.cli.rules:assent", "Say whether a message would approve a plan, and why."),

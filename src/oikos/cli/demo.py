@@ -8,11 +8,11 @@ import random
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import click
 
+from oikos.adapters.clock import SystemClock
 from oikos.app.service import card_of
 from oikos.bootstrap import Oikos, open_oikos
 from oikos.cli.card import card_lines
@@ -46,20 +46,21 @@ def demo(seed: int | None, keep: bool, model: str, hands_on: bool) -> None:
 
 async def _demo(seed: int, *, keep: bool, model: str, hands_on: bool) -> int:
     paint = Paint.for_stream()
-    begun = time.monotonic()
+    clock = SystemClock()
+    begun = clock.now()
     click.echo(paint(f"Oikos demo · seed {seed}", "bold"))
     await asyncio.to_thread(make_ready, lambda line: click.echo(f"  {line}"))
     scene = await asyncio.to_thread(LabScene, "backup", seed)
     home = Path(tempfile.mkdtemp(prefix="oikos-demo-"))
     try:
         hosts = ", ".join(f"{e.slug} ({e.access.address})" for e in scene.entities if e.access is not None)
-        click.echo(f"  a real host is up: {hosts} — systemd, OpenSSH, its own network; {seconds(time.monotonic() - begun)}")
+        click.echo(f"  a real host is up: {hosts} — systemd, OpenSSH, its own network; {seconds(clock.now().elapsed_since(begun))}")
         config = lab_config(home, model, None, os.environ)
         await furnish(config, tuple(scene.entities))
         async with open_oikos(config) as oikos:
             story = _Story(oikos, paint, hands_on=hands_on)
             trial = await story.tell(scene)
-            return await _sum_up(oikos, scene, trial, paint, time.monotonic() - begun)
+            return await _sum_up(oikos, scene, trial, paint, clock.now().elapsed_since(begun))
     finally:
         await asyncio.to_thread(scene.close)
         if keep:

@@ -8,13 +8,13 @@ import random
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from oikos import data
+from oikos.adapters.clock import SystemClock
 from oikos.cli.paint import Paint
 from oikos.domain.errors import OikosError
 from oikos.evals.assertions import Judgement
@@ -74,7 +74,8 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
         from oikos.cli.stage import LabScene
 
         home = Path(tempfile.mkdtemp(prefix=f"oikos-eval-{manifest.name}-"))
-        begun = time.monotonic()
+        clock = SystemClock()
+        begun = clock.now()
         judgements: tuple[Judgement, ...] = ()
         error = ""
         try:
@@ -83,7 +84,7 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
             error = str(failed)
         except Exception as failed:  # a defect is a failed eval with its name, and the others go on
             error = f"{type(failed).__name__}: {failed}"
-        result = Result(name=manifest.name, seed=seed, seconds=time.monotonic() - begun, judgements=judgements, error=error, home=home)
+        result = Result(name=manifest.name, seed=seed, seconds=clock.now().elapsed_since(begun), judgements=judgements, error=error, home=home)
         if not result.ok:
             click.echo(Paint.for_stream()(f"✕ {manifest.name}", "red"), err=True)
             return result

@@ -13,8 +13,10 @@ from oikos.bootstrap import open_store
 from oikos.cli.paint import Paint, safe, seconds
 from oikos.cli.story import Story, risk_word
 from oikos.config import load
+from oikos.domain import events as ev
 from oikos.domain.errors import OikosError
-from oikos.domain.run import Stream
+from oikos.domain.run import Stream, describe
+from oikos.domain.verdict import Risk
 from oikos.ports import RunRow, SessionRow, Store
 
 
@@ -111,6 +113,40 @@ def run_line(row: RunRow) -> str:
     command = safe(row.command.splitlines()[0] if row.command else "")
     outcome = row.outcome or row.status
     return f"{row.run_id[:8]}  {when(row.started_s)}  [{risk_word(row.risk)}] {row.target} $ {command[:90]}  → {outcome}{lasted}"
+
+
+@click.command()
+@click.argument("session", default="-")
+def changes(session: str) -> None:
+    """Every change SESSION made, with its authority, its outcome, and the undo that its plan named (SPEC R5.12)."""
+    asyncio.run(_changes(session))
+
+
+async def _changes(session: str) -> None:
+    async with open_store(load()) as store:
+        records = await store.load(await find_session(store, session))
+    paint = Paint.for_stream()
+    undo: dict[int, str] = {}
+    ended: dict[str, ev.RunFinished] = {}
+    started: list[tuple[float, ev.RunStarted]] = []
+    for record in records:
+        match record.event:
+            case ev.PlanProposed(plan=plan):
+                undo |= {step.seq: step.undo for step in plan.steps}
+            case ev.RunStarted() as run if run.risk is not Risk.READ_ONLY:
+                started.append((record.at.wall_s, run))
+            case ev.RunFinished() as run_ended:
+                ended[run_ended.run_id] = run_ended
+            case _:
+                pass
+    if not started:
+        click.echo("Nothing was changed in this session.")
+    for at_s, run in started:
+        outcome = describe(ended[run.order.run_id].report.outcome) if run.order.run_id in ended else "running"
+        click.echo(f"{when(at_s)}  {paint.risk(run.risk)} {safe(run.target)} $ {safe(run.order.command)}")
+        click.echo(f"    {outcome} · run {run.order.run_id[:8]} · authority {run.authority}")
+        way_back = undo.get(run.step or 0, "")
+        click.echo(f"    undo: {safe(way_back)}" if way_back else "    undo: none was named in the plan")
 
 
 @click.group()

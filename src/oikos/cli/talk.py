@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 import orjson
@@ -16,6 +16,7 @@ from oikos.cli.card import card_lines
 from oikos.cli.live import Live
 from oikos.cli.paint import Paint, safe
 from oikos.config import load
+from oikos.domain import events as ev
 from oikos.domain.consent import Channel, Principal
 from oikos.domain.errors import Refusal
 from oikos.domain.session import Phase, State
@@ -61,6 +62,7 @@ async def _ask(text: str, session: str, *, look: bool, as_json: bool, wait: bool
         chosen[0] = session_id
         live = Live(oikos, session_id, quiet=as_json)
         await live.skip()
+        before = live.state.seq
         if not as_json:
             click.echo(Paint.for_stream()(f"session {session_id[:8]} · model {oikos.model.name}", "dim"))
         sent = await oikos.service.send(session_id, text, by, shown=card_of(session_id, live.state))
@@ -72,7 +74,9 @@ async def _ask(text: str, session: str, *, look: bool, as_json: bool, wait: bool
         with _halting(oikos, session_id, by):
             state = await _follow(oikos, live, by, after=sent.seq, interactive=not as_json and by.attended, wait=wait)
         if as_json:
-            click.echo(orjson.dumps(summary(session_id, state), option=orjson.OPT_INDENT_2).decode())
+            answer = last_words(await oikos.service.history(session_id, after=before))
+            body = {**summary(session_id, state), "answer": answer}
+            click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return exit_code(state)
 
 
@@ -137,6 +141,12 @@ def _say_refusal(refusal: Refusal, session_id: str, *, as_json: bool) -> None:
         click.echo(orjson.dumps({"session": session_id, "refused": refusal.code.value, "text": refusal.text}).decode())
     else:
         click.echo(f"refused ({refusal.code}): {safe(refusal.text)}", err=True)
+
+
+def last_words(records: Sequence[ev.Recorded]) -> str:
+    """What Nomos said last."""
+    said = [record.event.text for record in records if isinstance(record.event, ev.AssistantSaid) and record.event.text.strip()]
+    return said[-1] if said else ""
 
 
 def summary(session_id: str, state: State) -> dict[str, object]:

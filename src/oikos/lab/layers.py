@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Literal, get_args
 
+from oikos.lab import dress, pve_layer
 from oikos.lab.errors import LabError
 
 Kind = Literal["host", "pve", "docker", "machine"]
@@ -29,7 +30,7 @@ DPKG_OPTIONS = (
     "path-include=/usr/share/doc/*/copyright",
     "path-exclude=/usr/share/locale/*",
 )
-#: Raised by hand when what dress.py writes changes.
+#: Raised by hand when a layer changes in a way that its recipe does not show.
 VERSION = 1
 
 
@@ -56,9 +57,12 @@ def layers_of(kind: Kind) -> tuple[Layer, ...]:
 
 def path(cache: Path, layer: Layer) -> Path:
     """Where the layer is kept: its name carries a digest of what it is made of, so a changed recipe is a new layer."""
-    recipe: list[object] = [VERSION, SUITE, PACKAGES["base"], DPKG_OPTIONS]
+    recipe: list[object] = [VERSION, SUITE, PACKAGES["base"], DPKG_OPTIONS, dress.MASKED, dress.LAZY]
+    recipe += [dress.JOURNALD, dress.MANAGER, dress.SSHD]
     if layer != "base":
         recipe.append(PACKAGES[layer])
+    if layer == "pve":
+        recipe.append(pve_layer.GUESTS)
     digest = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
     return cache / f"{layer}-{digest}"
 

@@ -403,6 +403,7 @@ async def scan_host_keys(address: str, port: int, *, timeout_s: float = 15.0, ju
         TargetError: it cannot be reached.
     """
     found: list[str] = []
+    trouble = "none of a known kind"
     for algorithm in HOST_KEY_ALGORITHMS:
         try:
             async with asyncio.timeout(timeout_s):
@@ -410,14 +411,17 @@ async def scan_host_keys(address: str, port: int, *, timeout_s: float = 15.0, ju
                     address, port, config=None, server_host_key_algs=[algorithm], proxy_command=None,
                     tunnel=jump.connection if jump else None,
                 )  # fmt: skip
-        except asyncssh.KeyExchangeFailed:
-            continue
         except TimeoutError:
             raise TargetError(f"{address}:{port} did not answer within {timeout_s:g} s") from None
-        except (asyncssh.Error, OSError) as error:
+        except OSError as error:
             raise TargetError(f"{address}:{port} cannot be reached: {_first_line(error)}") from None
+        except asyncssh.Error as error:
+            trouble = _first_line(error)  # it has no key of this kind, and says so or hangs up
+            continue
         if key is not None:
             found.append(_public(key))
+    if not found:
+        raise TargetError(f"{address}:{port} shows no host key: {trouble}")
     return found
 
 

@@ -144,8 +144,8 @@ class Play:
         for answer in self.talk.exchange.answers:
             if answer.call.name == "search_facts":
                 self.learned.tables["facts"] = _rows(answer.body.get("facts"))
-            if answer.call.name == "set_goal" and answer.refused:
-                raise GaveUp(f"the goal was refused: {answer.body.get('text', '')}")
+        if "set_goal" in self.talk.dropped:
+            raise GaveUp(f"the goal was refused: {self.talk.dropped['set_goal']}")
         self.learned.tables["entities"] = _rows(listed.body.get("entities"))
         self.learned.table_origin["entities"] = INVENTORY
 
@@ -494,6 +494,7 @@ class _Mending:
                 case.symptom, case.learned = found.symptom, found.learned
                 self._play.learned = found.learned
                 return
+            case.reason = found.reason
         yield from self._no_remedy(case.reason)
 
     def _last_step(self) -> int | None:

@@ -79,6 +79,10 @@ class Talk:
     open_steps: list[int] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     """Runs of the current generation."""
+    target: str = ""
+    """Of the newest run."""
+    dropped: dict[str, str] = field(default_factory=dict)
+    """Queued calls that were refused: text by tool."""
 
     def say(self, text: str) -> None:
         """Something for the operator, with the next response."""
@@ -108,6 +112,11 @@ class Talk:
             exchange = yield from self.turn(turn)
             if len(exchange.answers) < len(calls):
                 break
+            self.dropped.update(
+                (queued.call.name, str(queued.body.get("text", "")))
+                for queued in exchange.answers[:-1]
+                if queued.refused not in ("", "batch_ended")
+            )
             answer = exchange.answers[-1]
             if exchange.operator and name not in ("propose_plan", "complete_task", "ask_operator"):
                 self.say(
@@ -213,6 +222,7 @@ class Talk:
         run = str(body.get("run", ""))
         if run:
             self.runs.append(run)
+            self.target = str(body.get("target") or self.target)
         if "exit" not in body and run:
             for _ in range(WATCHES):
                 waited = yield from self.call("wait", run=run, seconds=WATCH_S, reason=f"until `{command[:100]}` ends")
@@ -260,11 +270,13 @@ class Talk:
             match answer.refused:
                 case "" | "completed_already" | "session_over":
                     return
-                case "no_write_back" if self.runs and host:
-                    attributes = {f"{book}.checked": outcome}
-                    self.queue.append(
-                        ("update_entity_attributes", {"entity": host, "attributes": attributes, "run": self.runs[-1]})
-                    )
+                case "no_write_back" if self.runs:
+                    args = {
+                        "entity": self.target or host,
+                        "attributes": {f"{book}.checked": outcome},
+                        "run": self.runs[-1],
+                    }
+                    self.queue.append(("update_entity_attributes", args))
                 case "steps_open" | "no_note":
                     self.open_steps = [int(number) for number in re.findall(r"\d+", text)]
                     for seq in tuple(self.open_steps):

@@ -103,6 +103,8 @@ def _value(found: re.Match[str], slots: Mapping[str, str]) -> str:
 # ---- what operators say ---------------------------------------------------------------------------------------------
 
 SAID_SLOT: Final = r"[\w.@:+/-]*[\w@+/]"
+OPTIONAL: Final = r")\s+)?"
+GAP: Final = r"(?:\S+\s+){0,6}?"
 PIECE: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}|\.\.\.|\[|\]|\(|\)|\||\s+|[^\s\[\]()|{}.]+|.")
 
 
@@ -118,17 +120,17 @@ def intent(pattern: str) -> re.Pattern[str]:
         if piece[1]:
             made.append(rf"(?P<{piece[1]}>{SAID_SLOT})")
         elif token == "...":
-            made.append(r"(?:\S+\s+){0,6}?")
+            made.append(GAP)
         elif token == "[":
-            made.append("(?:")
+            made.append("(?:(?:")
         elif token == "]":
-            made.append(r"\s+)?")
+            made.append(OPTIONAL)
         elif token == "(":
             made.append("(?:")
         elif token in ")|":
             made.append(token)
         elif token.isspace():
-            made.append(r"\s+" if made[-1] not in (r"\s+)?", r"(?:\S+\s+){0,6}?") else "")
+            made.append("" if made[-1] in (OPTIONAL, GAP) else r"\s+")
         else:
             made.append(re.escape(token))
     made.append(r"(?=$|[\s,.;:!?)\"'])")

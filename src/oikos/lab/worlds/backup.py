@@ -74,6 +74,7 @@ class Backup(World):
         self._kept = prints(host, self._keepsakes())
         self._source = prints(host, [drawn.moved_to])
         self._config = host.read(drawn.job_config(drawn.failing))
+        self._places = self._look_at_places()
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -135,7 +136,17 @@ class Backup(World):
             wrong.append(f"{config} was changed")
         if len(self._runs()) != self._runs_built:
             wrong.append(f"{self.plan.log} has {len(self._runs())} lines, it had {self._runs_built}: a job was run")
+        if self._look_at_places() != self._places:
+            wrong.append(f"{self.plan.target}, {self.plan.dest(self.plan.failing)} or {self.plan.moved_to} was changed")
         return wrong
+
+    def _look_at_places(self) -> str:
+        """Mounts, owners and content that the second fault is about."""
+        p = self.plan
+        look = (
+            f"findmnt -n {p.target}; stat -c '%U:%G %a' {p.moved_to}; ls -lA --time-style=full-iso {p.dest(p.failing)}"
+        )
+        return self.host.exec(f"{look} 2>&1", check=False).stdout
 
     def _repaired(self) -> list[str]:
         p, job = self.plan, self.plan.failing
