@@ -81,7 +81,7 @@ def _oikos() -> Contender:
     before = [["set_goal", {"goal": "Run the command."}], ["propose_plan", {"steps": [step]}]]
     return Contender(
         argv=[str(ROOT / ".venv" / "bin" / "oikos"), "ask", "Run the command the scripted number of times, then stop."],
-        environment={"OIKOS_HOME": "{HOME}/oikos"},
+        environment={"PYTHONPATH": os.environ.get("PP",""), "OIKOS_HOME": "{HOME}/oikos"},
         files={"{HOME}/oikos/oikos.toml": CONFIG},
         script={"before": before, "call": call, "after": after},
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from oikos import data
 from oikos.adapters.clock import SystemClock
-from oikos.adapters.secrets import SecretFiles
+from oikos.adapters.secrets import KnownSecrets, SecretFiles
 from oikos.adapters.store.sql import SqlStore
 from oikos.adapters.wake.local import LocalWake
 from oikos.app.execute import Executor
@@ -36,10 +36,10 @@ from oikos.config import Config, Target, resolve_secret
 from oikos.domain.consent import Channel, Principal, Role
 from oikos.domain.errors import ConfigError, TargetError
 from oikos.domain.inventory import AccessPath, Become, Entity, Inventory, Mode, Transport
-from oikos.domain.mask import Secrets
+from oikos.domain.run import RunOrder, RunOutcome
 from oikos.domain.state import Budgets
 from oikos.domain.verdict import Verdict
-from oikos.ports import Classify, Clock, Model, Runner, Store, Wake
+from oikos.ports import Classify, Clock, Enroller, Model, Runner, Store, Wake
 
 if TYPE_CHECKING:
     from oikos.policy.classify import Classifier
@@ -109,7 +109,8 @@ async def open_oikos(
     """
     clock = clock or SystemClock()
     parts = await asyncio.to_thread(_parts, config, clock, model, runner)
-    async with open_store(config, clock) as store, _children() as tasks:
+    # leaving goes backwards: first every task ends, so that none sees its connection or its store close under it
+    async with _closing(parts.model, parts.runner), open_store(config, clock) as store, _children() as tasks:
         await sync_targets(store, config)
         lab = parts.marked and is_lab_fleet(await store.inventory())
         feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
@@ -131,15 +132,11 @@ async def open_oikos(
         service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, executor=executor)
         oikos = Oikos(
             config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet, runner=runner,
-            model=model, wake=wake, classify=classify, secrets=secret_files(config), lab=lab, tasks=tasks,
+            model=model, wake=wake, classify=classify, secrets=parts.files, lab=lab, tasks=tasks,
         )  # fmt: skip
-        try:
-            if work:
-                tasks.create_task(supervisor.run(only))
-            yield oikos
-        finally:
-            await model.close()
-            await runner.close()
+        if work:
+            tasks.create_task(supervisor.run(only))
+        yield oikos
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +148,30 @@ class _Parts:
     classifier: Classifier
     hints: Hints
     soul: str
-    secrets: Secrets
+    secrets: KnownSecrets
+    files: SecretFiles
     marked: bool
 
 
 def _parts(config: Config, clock: Clock, model: Model | None, runner: Runner | None) -> _Parts:
     prepare_home(config.home)
+    known = KnownSecrets(known_secrets(config))
+    files = secret_files(config, known)
     return _Parts(
-        runner=runner or make_runner(config, clock), model=model or make_model(config, clock), classifier=make_classifier(config),
-        hints=Hints(), soul=soul_of(config), secrets=Secrets(known_secrets(config)), marked=(config.home / LAB_MARK).is_file(),
+        runner=runner or make_runner(config, clock, files), model=model or make_model(config, clock),
+        classifier=make_classifier(config), hints=Hints(), soul=soul_of(config), secrets=known, files=files,
+        marked=(config.home / LAB_MARK).is_file(),
     )  # fmt: skip
+
+
+@asynccontextmanager
+async def _closing(model: Model, runner: Runner) -> AsyncIterator[None]:
+    """Let go of connections at the end."""
+    try:
+        yield
+    finally:
+        await model.close()
+        await runner.close()
 
 
 class _Over(Exception):
@@ -250,9 +261,9 @@ def known_secrets(config: Config) -> dict[str, str]:
     return secret_files(config).all() | {name: value for name, value in found.items() if value}
 
 
-def secret_files(config: Config) -> SecretFiles:
-    """Where answers to questions of kind secret are kept."""
-    return SecretFiles(config.home / "secrets")
+def secret_files(config: Config, known: KnownSecrets | None = None) -> SecretFiles:
+    """Where answers to questions of kind secret are kept; what it reads and keeps is masked from then on."""
+    return SecretFiles(config.home / "secrets", known)
 
 
 def soul_of(config: Config) -> str:
@@ -288,20 +299,53 @@ def make_classify(classifier: Classifier) -> Classify:
     return classify
 
 
-def make_runner(config: Config, clock: Clock) -> Runner:
-    """Runs on real machines."""
+def make_runner(config: Config, clock: Clock, files: SecretFiles | None = None) -> Runner:
+    """Runs on real machines; secrets are put into standard input at the very start (SPEC R2.11)."""
+    from oikos.adapters.fleet.outlet import Outlet
     from oikos.adapters.fleet.runner import FleetRunner
+    from oikos.adapters.fleet.wrap import Way
+
+    class Filling(FleetRunner):
+        """After the Admission was spent on the order as it was approved, and before it travels."""
+
+        async def _start(self, order: RunOrder, way: Way, outlet: Outlet) -> tuple[RunOutcome, str]:
+            if files is not None:
+                await asyncio.to_thread(files.refresh)  # another process may have been given one since
+                if order.stdin is not None:
+                    order = replace(order, stdin=await asyncio.to_thread(_filled, files, order.stdin))
+            return await super()._start(order, way, outlet)
 
     notes = config.home / "runs"
     notes.mkdir(mode=0o700, exist_ok=True)
+    return Filling(clock=clock, notes=notes, secret=_target_secret)
 
-    def secret(reference: str) -> str:
-        try:
-            return resolve_secret(reference)
-        except ConfigError as error:
-            raise TargetError(str(error)) from None
 
-    return FleetRunner(clock=clock, notes=notes, secret=secret)
+def _filled(files: SecretFiles, stdin: str) -> str:
+    try:
+        return files.fill(stdin)
+    except ConfigError as error:
+        raise TargetError(str(error)) from None
+
+
+def _target_secret(reference: str) -> str:
+    try:
+        return resolve_secret(reference)
+    except ConfigError as error:
+        raise TargetError(str(error)) from None
+
+
+@asynccontextmanager
+async def make_enroller() -> AsyncIterator[Enroller]:
+    """First contact with machines, for `oikos fleet`."""
+    from oikos.adapters.fleet.carrier import Carrier
+    from oikos.adapters.fleet.enroll import Enroller as FleetEnroller
+    from oikos.adapters.fleet.ssh import Pool
+
+    pool = Pool()
+    try:
+        yield FleetEnroller(Carrier(pool, secret=_target_secret, clock=SystemClock()))
+    finally:
+        await pool.close()
 
 
 def make_model(config: Config, clock: Clock) -> Model:

@@ -285,43 +285,60 @@ class Runner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedKey:
-    """A public host key that a machine offers and nobody has trusted yet."""
+class OfferedKey(Protocol):
+    """A public host key that a machine shows."""
 
-    type: str
-    line: str
-    """OpenSSH form `TYPE BASE64`."""
-    fingerprint: str
-    """`SHA256:…`, as ssh-keygen prints it."""
+    @property
+    def public(self) -> str:
+        """OpenSSH form `TYPE BASE64`."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """`SHA256:…`, as ssh-keygen prints it."""
+        ...
+
+    @property
+    def enrolled(self) -> bool:
+        """Whether this very key is trusted already."""
+        ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enrolment:
-    """What a first connection found."""
+class Checkup(Protocol):
+    """What a trusted machine can do (SPEC R5.11)."""
 
-    identity: Identity
-    support: Support
-    why: str
-    """One line: why it is supported so far and no further (SPEC R5.11)."""
+    @property
+    def support(self) -> Support:
+        """full, attended or none."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why it is not full; empty when it is."""
+        ...
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who it says it is."""
+        ...
 
 
 class Enroller(Protocol):
     """First contact with a machine, at an operator's word."""
 
-    async def host_keys(self, inventory: Inventory, entity: Entity) -> Sequence[OfferedKey]:
-        """The keys it offers, trusting none.
+    async def offered_keys(self, route: Route) -> Sequence[OfferedKey]:
+        """The host keys it shows now; trusts none.
 
         Raises:
-            TargetError: unreachable; one line with the remedy.
+            TargetError: it cannot be reached; one line with the remedy.
         """
         ...
 
-    async def test(self, inventory: Inventory, entity: Entity) -> Enrolment:
+    async def check(self, route: Route) -> Checkup:
         """Connect with the enrolled keys, ask who it is, and try what durable runs need.
 
         Raises:
-            TargetError: unreachable, key unknown or changed, login refused; one line with the remedy.
+            TargetError: it cannot be reached or trusted; one line with the remedy.
         """
         ...
 

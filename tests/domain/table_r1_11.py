@@ -11,37 +11,34 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.consent import Channel, Consent, Grant
-from oikos.domain.errors import Code
-from oikos.domain.inventory import Entity
-from oikos.domain.plan import StepStatus
-from oikos.domain.verdict import EffectKind
 from tests.domain.world import (
     ANNA,
     CHANGE,
     DESTROY,
-    DESTROY_CMD,
     DESTROY_131,
+    DESTROY_CMD,
     FIX,
     PVE1,
     READ,
     SESSION,
-    WEB2,
     Session,
-    at,
+    action,
     destroy_plan,
     effect,
-    fix_plan,
     onward,
-    action,
     verdict,
 )
 
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.consent import Channel, Consent, Grant
+from oikos.domain.errors import Code
+from oikos.domain.plan import StepStatus
+from oikos.domain.verdict import EffectKind
+
 TEN_MINUTES_S = 600.0
 
-# ---- states -----------------------------------------------------------------------------------------------------------
+# ---- states ----------------------------------------------------------------------------------------------------------
 
 
 def idle() -> Session:
@@ -239,7 +236,7 @@ STATES: dict[str, Callable[[], Session]] = {
 }
 COLUMNS = ("idle", "executing", "awaiting-plan", "awaiting-run", "waiting", "blocked", "done", "failed", "stopped")
 
-# ---- actions ----------------------------------------------------------------------------------------------------------
+# ---- actions ---------------------------------------------------------------------------------------------------------
 
 NOW_S = TEN_MINUTES_S
 """Every action comes ten minutes after the state's last event."""
@@ -265,10 +262,11 @@ ACTIONS: dict[str, Callable[[Session], it.OperatorIntent]] = {
     "halt-with-more": lambda s: s.send("stop, wrong host", consent_id=K),
 }
 ROWS = (
-    "comment", "assent", "refusal", "halt", "approve", "ask-for-changes", "reject", "confirm", "revoke", "stop", "raise",
+    "comment", "assent", "refusal", "halt", "approve", "ask-for-changes", "reject", "confirm", "revoke",
+    "stop", "raise",
 )  # fmt: skip
 
-# ---- what a cell says -------------------------------------------------------------------------------------------------
+# ---- what a cell says ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -335,7 +333,9 @@ def rejected(reason: str, *, changes_asked: bool = False) -> ev.PlanRejected:
     return ev.PlanRejected(generation=1, by="anna", reason=reason, changes_asked=changes_asked)
 
 
-def consent(session: Session, grant: Grant, *, text: str = "", duration_s: float = 1800.0, run: bool = False) -> Consent:
+def consent(
+    session: Session, grant: Grant, *, text: str = "", duration_s: float = 1800.0, run: bool = False
+) -> Consent:
     """The ledger's row for the action."""
     plan = session.state.plan
     assert plan is not None
@@ -365,7 +365,9 @@ def plan_approved(session: Session, text: str = "") -> tuple[ev.Event, ...]:
     )
 
 
-def run_approved(session: Session, grant: Grant = Grant.RUN, text: str = "", duration_s: float = 0.0) -> tuple[ev.Event, ...]:
+def run_approved(
+    session: Session, grant: Grant = Grant.RUN, text: str = "", duration_s: float = 0.0
+) -> tuple[ev.Event, ...]:
     granted = consent(session, grant, text=text, duration_s=duration_s, run=True)
     decided = ev.RunDecided(run_id=granted.run_id, decision="approved", by="anna", consent_id=K)
     return ev.ConsentGranted(consent=granted), decided
@@ -420,7 +422,9 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "comment-while-executing": Does("executing", (said(COMMENT),)),
     "comment-while-executing-proposed": Does("executing", (said(COMMENT),), "still waiting"),
     "comment-while-awaiting-plan": Does("executing", (said(COMMENT),), "Plan 1 is still waiting for your decision."),
-    "comment-while-awaiting-run": Does("awaiting_approval", (said(COMMENT, wakes=False),), "with your decision. Still waiting: run r"),
+    "comment-while-awaiting-run": Does(
+        "awaiting_approval", (said(COMMENT, wakes=False),), "with your decision. Still waiting: run r"
+    ),
     "comment-while-waiting": Does("executing", (*wait_ended("message"), said(COMMENT))),
     "comment-while-blocked": Does("executing", answered(COMMENT)),
     "comment-while-blocked-choice": Does("executing", answered(COMMENT)),
@@ -440,7 +444,9 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "assent-while-executing-proposed": Does("executing", (said(ASSENT),), "Plan 1 is still waiting"),
     "assent-while-executing-window-ended": Does("executing", (said(ASSENT),)),
     "assent-while-awaiting-plan": lambda s: Does(
-        "executing", (said(ASSENT, "assent", wakes=False), *plan_approved(s, ASSENT)), "Plan 1 approved; window 30 min on pve1."
+        "executing",
+        (said(ASSENT, "assent", wakes=False), *plan_approved(s, ASSENT)),
+        "Plan 1 approved; window 30 min on pve1.",
     ),
     "assent-while-awaiting-run": lambda s: Does(
         "executing", (said(ASSENT, "assent", wakes=False), *run_approved(s, text=ASSENT)), "approved, once"
@@ -448,12 +454,16 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "assent-while-awaiting-run-guarded": Does(
         "awaiting_approval", (said(ASSENT, "clarify", wakes=False),), "approve it on its card. Still waiting: run"
     ),
-    "assent-while-awaiting-run-destructive": Does("awaiting_approval", (said(ASSENT, "clarify", wakes=False),), "Still waiting: run"),
+    "assent-while-awaiting-run-destructive": Does(
+        "awaiting_approval", (said(ASSENT, "clarify", wakes=False),), "Still waiting: run"
+    ),
     "assent-while-waiting": lambda s: Does("waiting", renewed(s)),
     "assent-while-waiting-window-ended": Does("executing", (*wait_ended("message"), said(ASSENT))),
     "assent-while-blocked": Does("executing", answered(ASSENT)),
     "assent-while-blocked-limit": Does("executing", (said(ASSENT, "assent", wakes=False), RAISED), "Limits raised"),
-    "assent-while-blocked-proposed": Does("blocked", (said(ASSENT, "clarify", wakes=False),), "Nothing was approved. Still waiting: plan 1"),
+    "assent-while-blocked-proposed": Does(
+        "blocked", (said(ASSENT, "clarify", wakes=False),), "Nothing was approved. Still waiting: plan 1"
+    ),
     "assent-while-blocked-nudge": lambda s: Does("executing", renewed(s, wakes=True)),
     "assent-while-blocked-no-window": Does("executing", (said(ASSENT),)),
     "assent-while-blocked-halted": lambda s: Does("executing", renewed(s, wakes=True)),
@@ -464,28 +474,44 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "refusal-while-idle": Does("executing", (said(REFUSAL),)),
     "refusal-while-executing": Does("executing", (said(REFUSAL),)),
     "refusal-while-executing-proposed": Does("executing", (said(REFUSAL),)),
-    "refusal-while-awaiting-plan": Does("idle", (said(REFUSAL, "refusal", wakes=False), rejected(REFUSAL)), "Plan 1 rejected"),
+    "refusal-while-awaiting-plan": Does(
+        "idle", (said(REFUSAL, "refusal", wakes=False), rejected(REFUSAL)), "Plan 1 rejected"
+    ),
     "refusal-while-awaiting-run": lambda s: Does(
         "executing", (said(REFUSAL, "refusal", wakes=False), *declined(s, REFUSAL)), "Declined."
     ),
     "refusal-while-waiting": Does("executing", (*wait_ended("message"), said(REFUSAL))),
-    "refusal-while-blocked": Does("blocked", (said(REFUSAL, "refusal", wakes=False),), "still blocked: question: Which disk?"),
+    "refusal-while-blocked": Does(
+        "blocked", (said(REFUSAL, "refusal", wakes=False),), "still blocked: question: Which disk?"
+    ),
     "refusal-while-blocked-choice": Does("executing", answered(REFUSAL)),
-    "refusal-while-blocked-limit": Does("blocked", (said(REFUSAL, "refusal", wakes=False),), "still blocked: 40 iterations are used"),
+    "refusal-while-blocked-limit": Does(
+        "blocked", (said(REFUSAL, "refusal", wakes=False),), "still blocked: 40 iterations are used"
+    ),
     "refusal-while-blocked-halted": Does("blocked", (said(REFUSAL, "refusal", wakes=False),)),
     "refusal-while-done": Does("done", (said(REFUSAL, "refusal", wakes=False),), "the session stays done"),
     "refusal-while-failed": Does("failed", (said(REFUSAL, "refusal", wakes=False),), "the session stays failed"),
     "refusal-while-stopped": Does("stopped", (said(REFUSAL, "refusal", wakes=False),), "the session stays stopped"),
     # halt
     "halt-while-idle": Does("executing", (said(HALT),)),
-    "halt-while-executing": Does("blocked", (SUSPENDED, said(HALT, "halt", wakes=False), halted()), "Suspended: nothing more starts."),
+    "halt-while-executing": Does(
+        "blocked", (SUSPENDED, said(HALT, "halt", wakes=False), halted()), "Suspended: nothing more starts."
+    ),
     "halt-while-executing-no-plan": Does("blocked", (said(HALT, "halt", wakes=False), halted())),
     "halt-while-executing-proposed": Does("blocked", (said(HALT, "halt", wakes=False), halted())),
     "halt-while-awaiting-plan": Does("idle", (said(HALT, "halt", wakes=False), rejected(HALT)), "Plan 1 rejected"),
-    "halt-while-awaiting-run": lambda s: Does("executing", (said(HALT, "halt", wakes=False), *declined(s, HALT)), "Declined."),
-    "halt-while-waiting": Does("blocked", (SUSPENDED, said(HALT, "halt", wakes=False), *wait_ended("message"), halted())),
-    "halt-while-blocked": Does("blocked", (SUSPENDED, said(HALT, "halt", wakes=False)), "still blocked: question: Which disk?"),
-    "halt-while-blocked-no-window": Does("blocked", (said(HALT, "halt", wakes=False),), "still blocked: the model is down"),
+    "halt-while-awaiting-run": lambda s: Does(
+        "executing", (said(HALT, "halt", wakes=False), *declined(s, HALT)), "Declined."
+    ),
+    "halt-while-waiting": Does(
+        "blocked", (SUSPENDED, said(HALT, "halt", wakes=False), *wait_ended("message"), halted())
+    ),
+    "halt-while-blocked": Does(
+        "blocked", (SUSPENDED, said(HALT, "halt", wakes=False)), "still blocked: question: Which disk?"
+    ),
+    "halt-while-blocked-no-window": Does(
+        "blocked", (said(HALT, "halt", wakes=False),), "still blocked: the model is down"
+    ),
     "halt-while-done": Does("done", (said(HALT, "halt", wakes=False),), "the session stays done"),
     "halt-while-failed": Does("failed", (said(HALT, "halt", wakes=False),), "the session stays failed"),
     "halt-while-stopped": Does("stopped", (said(HALT, "halt", wakes=False),), "the session stays stopped"),
@@ -493,8 +519,12 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
     "approve-while-idle": live("idle"),
     "approve-while-idle-with-window": live("idle", "generation 1", BY_ANNA),
     "approve-while-executing": RUNNING,
-    "approve-while-executing-proposed": lambda s: Does("executing", plan_approved(s), "Plan 1 approved; window 30 min on pve1."),
-    "approve-while-awaiting-plan": lambda s: Does("executing", plan_approved(s), "Plan 1 approved; window 30 min on pve1."),
+    "approve-while-executing-proposed": lambda s: Does(
+        "executing", plan_approved(s), "Plan 1 approved; window 30 min on pve1."
+    ),
+    "approve-while-awaiting-plan": lambda s: Does(
+        "executing", plan_approved(s), "Plan 1 approved; window 30 min on pve1."
+    ),
     "approve-while-awaiting-run": RUN_WAITS,
     "approve-while-waiting": IS_WAITING,
     "approve-while-blocked": IS_BLOCKED,
@@ -536,7 +566,9 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
         "awaiting_approval", (ev.ItemTicked(generation=1, item=1, by="anna", text="destroy 131"),), "Item 1 ticked"
     ),
     "confirm-while-awaiting-run": Says409(("approve it without a phrase",), Code.WRONG_PHRASE),
-    "confirm-while-awaiting-run-destructive": lambda s: Does("executing", run_approved(s, text="destroy 131"), "approved, once"),
+    "confirm-while-awaiting-run-destructive": lambda s: Does(
+        "executing", run_approved(s, text="destroy 131"), "approved, once"
+    ),
     "confirm-while-waiting": IS_WAITING,
     "confirm-while-blocked": IS_BLOCKED,
     "confirm-while-done": IS_DONE,
@@ -601,13 +633,19 @@ CELLS: dict[str, Cell | Callable[[Session], Cell]] = {
         "executing", run_approved(s, Grant.REOPEN, duration_s=1800.0), "approved, once"
     ),
     # a halt with something behind it is a halt where something goes on, and a follow-up where nothing does (R1.7)
-    "halt-with-more-while-executing": Does("blocked", (SUSPENDED, said("stop, wrong host", "halt", wakes=False), halted())),
+    "halt-with-more-while-executing": Does(
+        "blocked", (SUSPENDED, said("stop, wrong host", "halt", wakes=False), halted())
+    ),
     "halt-with-more-while-awaiting-plan": Does(
         "idle", (said("stop, wrong host", "halt", wakes=False), rejected("stop, wrong host"))
     ),
     "halt-with-more-while-done": Does("executing", (reopened("done"), said("stop, wrong host"))),
     "halt-with-more-while-stopped": Does("executing", (reopened("stopped"), said("stop, wrong host"))),
     # what the grammar cannot take for yes or no is delivered and decides nothing (R3.7)
-    "clarify-while-awaiting-plan": Does("executing", (said("yes, but only step 1", "clarify"),), "Nothing was approved."),
-    "clarify-while-awaiting-run": Does("awaiting_approval", (said("yes, but only step 1", "clarify", wakes=False),), "Nothing was approved."),
+    "clarify-while-awaiting-plan": Does(
+        "executing", (said("yes, but only step 1", "clarify"),), "Nothing was approved."
+    ),
+    "clarify-while-awaiting-run": Does(
+        "awaiting_approval", (said("yes, but only step 1", "clarify", wakes=False),), "Nothing was approved."
+    ),
 }

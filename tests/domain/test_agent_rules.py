@@ -6,16 +6,6 @@ import math
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.admission import Admission
-from oikos.domain.agent_rules import ACCESS_KEYS, NO_PLAN_DIRECTIVE, open_steps
-from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import admit
-from oikos.domain.plan import AfterFailed, PlanStatus, StepStatus
-from oikos.domain.run import Exited, NeverStarted, Unknown
-from oikos.domain.state import Phase, StepState
 from tests.domain.table_r1_11 import STATES
 from tests.domain.world import (
     ANNA,
@@ -39,6 +29,16 @@ from tests.domain.world import (
     verdict,
 )
 
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.admission import Admission
+from oikos.domain.agent_rules import ACCESS_KEYS, NO_PLAN_DIRECTIVE, open_steps
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.gate import admit
+from oikos.domain.plan import AfterFailed, PlanStatus, StepStatus
+from oikos.domain.run import Exited, NeverStarted, Unknown
+from oikos.domain.state import Phase, StepState
+
 DONE = it.Complete(outcome="done", summary="it runs")
 FAILED = it.Complete(outcome="failed", summary="tried to restart it; web1 is as before")
 NOTHING = it.Complete(outcome="nothing_to_do", summary="it ran all the time")
@@ -50,7 +50,7 @@ def answered(session: Session, text: str = "go on, differently") -> Session:
     return session.calls()
 
 
-# ---- set_goal (R2.2) ----------------------------------------------------------------------------------------------------
+# ---- set_goal (R2.2) -------------------------------------------------------------------------------------------------
 
 
 def test_a_goal_is_recorded_and_opens_nothing() -> None:
@@ -85,7 +85,7 @@ def test_a_live_plan_holds_its_goal_until_the_operator_writes(plan: it.Propose) 
     assert session.state.steps[1].status is StepStatus.REPLACED
 
 
-# ---- propose_plan (R2.3, R2.4, R2.9, R2.10) -----------------------------------------------------------------------------------
+# ---- propose_plan (R2.3, R2.4, R2.9, R2.10) --------------------------------------------------------------------------
 
 
 def test_a_plan_needs_a_goal() -> None:
@@ -119,8 +119,8 @@ def test_an_approved_plan_is_replaced_only_after_the_operator_said_something() -
     assert refusal == Refusal(
         code=Code.PLAN_LIVE,
         text="Plan 1 is approved and under way.",
-        directive="Continue it with run and update_plan_step, or use ask_operator; after the operator's next message a fresh "
-        "plan may be proposed.",
+        directive="Continue it with run and update_plan_step, or use ask_operator; after the operator's next message "
+        "a fresh plan may be proposed.",
     )
     answered(session)
     assert session.must(fix_plan("c2"))[:2] == (
@@ -198,7 +198,7 @@ def test_step_numbers_continue_by_position_whatever_was_sent() -> None:
     assert session.state.next_step == 4
 
 
-# ---- update_plan_step (R2.5) ----------------------------------------------------------------------------------------------
+# ---- update_plan_step (R2.5) -----------------------------------------------------------------------------------------
 
 
 def test_a_step_of_the_live_plan_is_marked() -> None:
@@ -238,7 +238,9 @@ def test_other_steps_are_not_marked(seq: int, code: Code, text: str) -> None:
 
 
 def test_only_closing_a_plan_replaces_its_steps() -> None:
-    assert Session.opened().approved().refuse(it.MarkStep(seq=1, status=StepStatus.REPLACED)).code is Code.MALFORMED_CALL
+    assert (
+        Session.opened().approved().refuse(it.MarkStep(seq=1, status=StepStatus.REPLACED)).code is Code.MALFORMED_CALL
+    )
 
 
 def test_without_a_live_plan_no_step_is_marked() -> None:
@@ -252,7 +254,7 @@ def test_a_step_of_a_plan_that_waits_is_not_marked() -> None:
     assert session.refuse(it.MarkStep(seq=1, status=StepStatus.DONE)).code is Code.AWAITING_OPERATOR
 
 
-# ---- update_entity_attributes (R2.1, R6.2) --------------------------------------------------------------------------------
+# ---- update_entity_attributes (R2.1, R6.2) ---------------------------------------------------------------------------
 
 
 def write(run_id: str, key: str = "demo.state") -> it.WriteFacts:
@@ -300,14 +302,26 @@ def test_without_a_plan_nothing_is_written_back() -> None:
 def test_a_run_that_never_started_shows_nothing_to_write_back() -> None:
     session = Session.opened().begin()
     session.must(look_plan())
-    assert session.refuse(write(session.run(LOOK, verdict(LOOK, READ), outcome=NeverStarted(reason="x")))).code is Code.UNKNOWN_RUN
+    assert (
+        session.refuse(write(session.run(LOOK, verdict(LOOK, READ), outcome=NeverStarted(reason="x")))).code
+        is Code.UNKNOWN_RUN
+    )
 
 
-# ---- wait (R1.5, R2) --------------------------------------------------------------------------------------------------------
+# ---- wait (R1.5, R2) -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [(10.0, 10.0), (3600.0, 3600.0), (3600.1, 3600.0), (1e12, 3600.0), (-5.0, 0.0), (math.inf, 3600.0), (math.nan, 0.0)]
+    ("asked", "given"),
+    [
+        (10.0, 10.0),
+        (3600.0, 3600.0),
+        (3600.1, 3600.0),
+        (1e12, 3600.0),
+        (-5.0, 0.0),
+        (math.inf, 3600.0),
+        (math.nan, 0.0),
+    ],
 )
 def test_a_wait_is_at_most_an_hour_and_at_least_nothing(asked: float, given: float) -> None:
     session = Session.opened().approved().calls("c-wait")
@@ -331,9 +345,10 @@ def test_a_question_blocks_the_session() -> None:
     assert (session.phase, session.state.question, session.state.waits_for) == ("blocked", asked, "question: Which?")
 
 
-# ---- a late call of the model moves nothing (R1.12) ---------------------------------------------------------------------------
+# ---- a late call of the model moves nothing (R1.12) ------------------------------------------------------------------
 
-CALLS = [it.SetGoal(goal="x"), fix_plan(), it.MarkStep(seq=1, status=StepStatus.DONE), it.Ask(call_id="c", kind="text", text="?"),
+CALLS = [it.SetGoal(goal="x"), fix_plan(), it.MarkStep(seq=1, status=StepStatus.DONE),
+         it.Ask(call_id="c", kind="text", text="?"),
          it.Wait(call_id="c", seconds=1.0, reason="x"), NOTHING]  # fmt: skip
 
 
@@ -360,7 +375,7 @@ def test_an_ended_session_answers_that_it_is_over(state: str, call: it.AgentInte
     assert refusal.code is (Code.COMPLETED_ALREADY if again else Code.SESSION_OVER)
 
 
-# ---- complete_task (R2.6, R2.7) ---------------------------------------------------------------------------------------------
+# ---- complete_task (R2.6, R2.7) --------------------------------------------------------------------------------------
 
 
 def fixed() -> tuple[Session, str]:
@@ -427,8 +442,8 @@ def test_a_probe_that_still_runs_is_no_run_of_the_plan() -> None:
     probe = session.question("probe", verdict("probe", READ)).order
     session.record(
         ev.RunStarted(
-            order=probe, call_id="", target="web1", step=None, risk=READ, effects=(), canonical="probe", authority="probe",
-            admitted=WEB1.id,
+            order=probe, call_id="", target="web1", step=None, risk=READ, effects=(), canonical="probe",
+            authority="probe", admitted=WEB1.id,
         )
     )  # fmt: skip
     session.must(DONE)
@@ -504,7 +519,9 @@ def test_a_plan_that_changes_something_has_a_check() -> None:
 def test_a_plan_of_reads_under_which_something_was_changed_has_a_check_too() -> None:
     """A guarded read is approved, and inside its window a change can be improvised."""
     session = Session.opened().approved(
-        propose(step(WEB1, planned(LOOK, READ, effects=(STATES["awaiting-run-guarded"]().state.parked.event.effects[0],))))
+        propose(
+            step(WEB1, planned(LOOK, READ, effects=(STATES["awaiting-run-guarded"]().state.parked.event.effects[0],)))
+        )
     )
     session.write_back(session.run("mkdir /x", verdict("mkdir /x", CHANGE), step=1))
     session.mark(1, StepStatus.DONE)
@@ -531,7 +548,9 @@ def test_each_check_passes_in_a_run_of_its_own(passed: bool | None, position: in
 
 
 def test_every_check_counts_not_only_one() -> None:
-    session = Session.opened().approved(propose(step(WEB1, planned(FIX, CHANGE)), checks=(check(), check(command="true"))))
+    session = Session.opened().approved(
+        propose(step(WEB1, planned(FIX, CHANGE)), checks=(check(), check(command="true")))
+    )
     session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=1))
     session.mark(1, StepStatus.DONE)
     session.run(CHECK, verdict(CHECK, READ), check=0, passed=True)
@@ -573,7 +592,7 @@ def test_a_check_that_began_while_a_change_still_ran_proves_nothing() -> None:
 
 
 def test_a_change_of_an_earlier_plan_that_ends_late_makes_the_check_worthless() -> None:
-    """"The last mutation" is the last one of all: the safe reading."""
+    """ "The last mutation" is the last one of all: the safe reading."""
     session = Session.opened().approved()
     change = session.question("mkdir /x", verdict("mkdir /x", CHANGE))
     session.start(change, admit(change))
@@ -645,7 +664,10 @@ def test_a_failure_says_what_was_tried_and_the_state_of_each_touched_target() ->
     session.mark(1, StepStatus.FAILED, "did not start")
     session.write_back(run_id)
     refusal = session.refuse(it.Complete(outcome="failed", summary="tried it on web1"))
-    assert (refusal.code, refusal.text) == (Code.NO_NOTE, "A failure needs a note: what was tried and the state of web2.")
+    assert (refusal.code, refusal.text) == (
+        Code.NO_NOTE,
+        "A failure needs a note: what was tried and the state of web2.",
+    )
     session.must(it.Complete(outcome="failed", summary="web1 and web2 are down"))
     assert session.phase == "failed"
 
@@ -675,7 +697,7 @@ def test_a_plan_nobody_approved_is_closed_by_completing_after_the_operators_word
     )
 
 
-# ---- open steps, for the nudge ------------------------------------------------------------------------------------------------
+# ---- open steps, for the nudge ---------------------------------------------------------------------------------------
 
 
 def test_open_steps_are_those_of_the_plan_under_way() -> None:
@@ -692,7 +714,7 @@ def test_open_steps_are_those_of_the_plan_under_way() -> None:
     assert open_steps(session.state) == ()
 
 
-# ---- time (R3.8) ---------------------------------------------------------------------------------------------------------------
+# ---- time (R3.8) -----------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_card_that_nobody_answers_expires_and_says_so() -> None:
@@ -702,7 +724,11 @@ def test_a_plan_card_that_nobody_answers_expires_and_says_so() -> None:
         ev.ApprovalUnanswered(generation=1),
         ev.PlanClosed(generation=1, status="expired", reason="nobody answered"),
     )
-    assert (session.phase, session.state.status, session.state.decided) == ("idle", PlanStatus.EXPIRED, "nobody answered in time")
+    assert (session.phase, session.state.status, session.state.decided) == (
+        "idle",
+        PlanStatus.EXPIRED,
+        "nobody answered in time",
+    )
     assert "nobody answered in time" in session.refuse(session.approve(), now=at(24 * 3600 + 2)).text
 
 

@@ -5,13 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.consent import Channel, Grant, Principal, Role
-from oikos.domain.errors import Code, Refusal
-from oikos.domain.plan import PreAuthorisation, StepStatus
-from oikos.domain.verdict import NamedObject
 from tests.domain.table_r1_11 import STATES
 from tests.domain.world import (
     ANNA,
@@ -36,6 +29,13 @@ from tests.domain.world import (
     verdict,
 )
 
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.consent import Channel, Grant, Principal, Role
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.plan import PreAuthorisation, StepStatus
+from oikos.domain.verdict import NamedObject
+
 
 def waiting_plan(**opened: bool) -> Session:
     session = Session.opened(**opened).begin()
@@ -43,7 +43,7 @@ def waiting_plan(**opened: bool) -> Session:
     return session
 
 
-# ---- who ------------------------------------------------------------------------------------------------------------------
+# ---- who -------------------------------------------------------------------------------------------------------------
 
 NOBODY: dict[str, tuple[Principal, Code]] = {
     "an operator": (OTTO, Code.NOT_APPROVER),
@@ -57,7 +57,10 @@ CONSENTS = {
     "approve": (waiting_plan, lambda s, by: s.approve(by)),
     "confirm an item": (waiting_plan, lambda _, by: it.Confirm(phrase="destroy 131", by=by, consent_id="k")),
     "approve a run": (STATES["awaiting-run"], lambda s, by: s.approve_run(by)),
-    "confirm a run": (STATES["awaiting-run-destructive"], lambda _, by: it.Confirm(phrase="destroy 131", by=by, consent_id="k")),
+    "confirm a run": (
+        STATES["awaiting-run-destructive"],
+        lambda _, by: it.Confirm(phrase="destroy 131", by=by, consent_id="k"),
+    ),
 }
 
 
@@ -76,7 +79,9 @@ def test_the_assent_of_who_may_not_consent_decides_nothing_and_says_what_waits(w
     by, _ = NOBODY[who]
     session = STATES[state]()
     decision = session.do(session.send("go", by))
-    assert decision.events == (ev.OperatorSaid(text="go", by=by.id, channel=by.channel, reading="clarify", wakes=False),)
+    assert decision.events == (
+        ev.OperatorSaid(text="go", by=by.id, channel=by.channel, reading="clarify", wakes=False),
+    )
     assert "Still waiting: " in decision.notice
     assert session.phase == "awaiting_approval"
 
@@ -111,7 +116,12 @@ def test_a_script_decides_only_in_a_home_made_by_the_lab() -> None:
 
 def test_roles_include_the_ones_before_them() -> None:
     assert [role.rank for role in Role] == [0, 1, 2, 3]
-    assert [Principal(id="p", role=role, channel=Channel.WEB).may_approve for role in Role] == [False, False, True, True]
+    assert [Principal(id="p", role=role, channel=Channel.WEB).may_approve for role in Role] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_an_operator_may_refuse_revoke_and_stop() -> None:
@@ -131,21 +141,25 @@ def session_stop(by: Principal) -> it.Stop:
     return it.Stop(by=by)
 
 
-# ---- to what ----------------------------------------------------------------------------------------------------------------
+# ---- to what ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("generation", [0, 2, 7])
 def test_another_generation_is_not_what_waits(generation: int) -> None:
     refusal = waiting_plan().refuse(waiting_plan().approve(generation=generation))
     assert refusal.code is Code.STALE_GENERATION
-    assert refusal.text == f"Plan {generation} is not the plan that waits: the session is awaiting_approval, generation 1. Look again."
+    assert (
+        refusal.text
+        == f"Plan {generation} is not the plan that waits: the session is awaiting_approval, generation 1. Look again."
+    )
 
 
 def test_the_answer_to_a_stale_approval_names_who_decided() -> None:
     session = STATES["executing"]()
     refusal = session.refuse(session.approve(generation=7))
     assert refusal.text == (
-        "Plan 7 is not the plan that waits: the session is executing, generation 1; plan 1 was approved by anna. Look again."
+        "Plan 7 is not the plan that waits: the session is executing, generation 1; plan 1 was approved by anna. "
+        "Look again."
     )
 
 
@@ -167,8 +181,8 @@ def test_a_digest_that_is_not_the_plans_is_refused_and_both_are_named() -> None:
     refusal = session.refuse(session.approve(digest="0123456789"))
     assert refusal == Refusal(
         code=Code.STALE_DIGEST,
-        text=f"Plan 1 is not the one that was shown (shown 01234567, now {session.state.digest[:8]}): look at the difference "
-        "and decide again.",
+        text=f"Plan 1 is not the one that was shown (shown 01234567, now {session.state.digest[:8]}): look at the "
+        "difference and decide again.",
     )
 
 
@@ -219,12 +233,14 @@ def test_a_window_lasts_one_of_three_times(duration_s: float) -> None:
     assert refusal == Refusal(code=Code.WRONG_STATE, text="A window lasts one of 30, 60, 240 minutes.")
 
 
-# ---- destructive items ------------------------------------------------------------------------------------------------------
+# ---- destructive items -----------------------------------------------------------------------------------------------
 
 
 def twins() -> Session:
     """Two destructive items with one phrase, on a node and again."""
-    first = planned("pct destroy 131", DESTROY, objects=(DESTROY_131,), preauthorise=PreAuthorisation(object=DESTROY_131))
+    first = planned(
+        "pct destroy 131", DESTROY, objects=(DESTROY_131,), preauthorise=PreAuthorisation(object=DESTROY_131)
+    )
     second = replace(first, text="pct destroy 131 --purge", canonical="pct destroy 131 --purge")
     session = Session.opened().begin()
     session.must(propose(step(PVE1, first), step(PVE1, second), on=(PVE1,)))
@@ -245,7 +261,9 @@ def test_an_item_that_is_not_there_is_refused(item: int) -> None:
 
 def test_one_typing_ticks_one_item_also_where_two_have_the_same_phrase() -> None:
     session = twins()
-    assert session.refuse(session.approve(items=(1, 2), phrases=("destroy 131",))).text.startswith("Item 2 is destructive")
+    assert session.refuse(session.approve(items=(1, 2), phrases=("destroy 131",))).text.startswith(
+        "Item 2 is destructive"
+    )
     session.must(session.approve(items=(2, 1), phrases=("destroy 131", " destroy 131 ")))
     assert session.state.items == (1, 2)
 
@@ -257,7 +275,9 @@ def test_typing_the_phrase_again_ticks_the_next_item() -> None:
     assert session.state.ticked == {1, 2}
     assert session.state.decided == "item 2 was ticked by ben"
     refusal = session.refuse(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="c"))
-    assert refusal == Refusal(code=Code.WRONG_PHRASE, text="No destructive item of plan 1 has the phrase `destroy 131`.")
+    assert refusal == Refusal(
+        code=Code.WRONG_PHRASE, text="No destructive item of plan 1 has the phrase `destroy 131`."
+    )
     session.must(session.approve())
     assert session.state.items == (1, 2)
 
@@ -283,7 +303,7 @@ def test_an_approval_without_items_is_the_default() -> None:
     assert session.state.items == ()
 
 
-# ---- until when -------------------------------------------------------------------------------------------------------------
+# ---- until when ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("seconds", "decidable"), [(DAY_S, True), (DAY_S + 0.1, False)])
@@ -318,7 +338,7 @@ def test_a_clock_that_cannot_be_proven_consents_to_nothing(intent: str) -> None:
         assert session.state.consents == {}
 
 
-# ---- once -------------------------------------------------------------------------------------------------------------------
+# ---- once ------------------------------------------------------------------------------------------------------------
 
 
 def test_of_two_approvers_at_once_one_grants_and_the_other_hears_who() -> None:
@@ -352,7 +372,7 @@ def test_a_role_that_was_lost_closes_the_window() -> None:
     assert session.must(it.Revoke(by=ANNA, reason="role")) == (ev.WindowClosed(generation=1, reason="role"),)
 
 
-# ---- messages -----------------------------------------------------------------------------------------------------------------
+# ---- messages --------------------------------------------------------------------------------------------------------
 
 
 def test_a_secret_is_answered_only_by_its_reference() -> None:

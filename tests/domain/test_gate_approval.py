@@ -5,18 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.admission import Admission
-from oikos.domain.consent import RUN_APPROVAL_S, Consent
-from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, Question, admit
-from oikos.domain.instant import Instant
-from oikos.domain.inventory import Mode
-from oikos.domain.plan import PlanStatus
-from oikos.domain.run import Exited
-from oikos.domain.verdict import EffectKind, NamedObject
 from tests.domain.world import (
     ANNA,
     CHANGE,
@@ -35,6 +23,18 @@ from tests.domain.world import (
     verdict,
     with_entities,
 )
+
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.admission import Admission
+from oikos.domain.consent import RUN_APPROVAL_S, Consent
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, Question, admit
+from oikos.domain.instant import Instant
+from oikos.domain.inventory import Mode
+from oikos.domain.plan import PlanStatus
+from oikos.domain.run import Exited
+from oikos.domain.verdict import EffectKind, NamedObject
 
 COMMAND = "useradd eve"
 PRIVILEGE = (effect(EffectKind.PRIVILEGE, "eve"),)
@@ -181,7 +181,7 @@ def test_a_consent_with_nothing_parked_admits_nothing() -> None:
     assert isinstance(admit(replace(question, state=replace(session.state, parked=None))), NeedsApproval)
 
 
-# ---- judged again by the gate at that moment ------------------------------------------------------------------------------
+# ---- judged again by the gate at that moment -------------------------------------------------------------------------
 
 
 def test_a_target_that_was_locked_meanwhile_is_locked() -> None:
@@ -212,7 +212,7 @@ def test_an_approval_of_an_earlier_generation_is_refused() -> None:
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.text) == (
         Code.STALE_GENERATION,
-        "The command was asked under plan 1; generation 2 is the plan now.",
+        "The command was asked under plan 1; plan 2 is the newest now.",
     )
 
 
@@ -223,7 +223,8 @@ def test_a_command_judged_worse_than_when_it_was_asked_is_asked_again() -> None:
     more = (*PRIVILEGE, effect(EffectKind.EGRESS, "evil.example"))
     outcome = admit(replace(question, verdict=replace(SAID, effects=more)))
     assert outcome == NeedsApproval(
-        why="Not in the approved plan, and beyond what a window covers: privilege of eve, egress of evil.example.", effects=more
+        why="Not in the approved plan, and beyond what a window covers: privilege of eve, egress of evil.example.",
+        effects=more,
     )
     worse = replace(SAID, risk=DESTROY, objects=(DESTROY_131,))
     assert isinstance(admit(replace(question, verdict=worse)), NeedsTypedConfirmation)
@@ -279,7 +280,7 @@ def test_an_approved_repetition_is_not_refused_as_a_duplicate() -> None:
     assert (refusal.code, done in refusal.text) == (Code.DUPLICATE, True)
 
 
-# ---- destructive: the phrase ----------------------------------------------------------------------------------------------
+# ---- destructive: the phrase -----------------------------------------------------------------------------------------
 
 
 def confirmable() -> Session:
@@ -294,7 +295,9 @@ def test_the_typed_phrase_admits_once() -> None:
     assert authority(admit(again(session))) == "approval:a"
 
 
-@pytest.mark.parametrize("phrase", ["", "destroy", "destroy 132", "Destroy 131", "yes", "destroy  131", "destroy 131 "[:-2]])
+@pytest.mark.parametrize(
+    "phrase", ["", "destroy", "destroy 132", "Destroy 131", "yes", "destroy  131", "destroy 131 "[:-2]]
+)
 def test_nothing_but_the_phrase_confirms(phrase: str) -> None:
     refusal = confirmable().refuse(it.Confirm(phrase=phrase, by=ANNA, consent_id="a"))
     assert refusal == Refusal(
@@ -306,10 +309,12 @@ def test_a_phrase_for_another_object_is_no_confirmation_when_judged_again() -> N
     session = confirmable()
     session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="a"))
     other = replace(RM_SAID, objects=(NamedObject(kind="guest", name="132", risk=DESTROY, verb="destroy"),))
-    assert admit(replace(again(session), verdict=other)) == NeedsTypedConfirmation(why="It is destructive.", phrase="destroy 132")
+    assert admit(replace(again(session), verdict=other)) == NeedsTypedConfirmation(
+        why="It is destructive.", phrase="destroy 132"
+    )
 
 
-# ---- cards expire ---------------------------------------------------------------------------------------------------------
+# ---- cards expire ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("confirm", [False, True])
@@ -369,7 +374,7 @@ def test_an_answered_call_leaves_nothing_parked() -> None:
     assert session.state.parked is None
 
 
-# ---- run and reopen ---------------------------------------------------------------------------------------------------------
+# ---- run and reopen --------------------------------------------------------------------------------------------------
 
 
 def test_run_and_reopen_opens_the_window_again_from_now() -> None:

@@ -5,12 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain.admission import Admission
-from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import NeedsApproval, Outcome
-from oikos.domain.inventory import AccessPath, Entity, ExternalId, Inventory, Mode, Transport
-from oikos.domain.verdict import Hop, HopKind, NamedObject, Risk
 from tests.domain.world import (
     CHANGE,
     CT131,
@@ -33,6 +27,12 @@ from tests.domain.world import (
     with_entities,
 )
 
+from oikos.domain.admission import Admission
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.gate import NeedsApproval, Outcome
+from oikos.domain.inventory import AccessPath, Entity, ExternalId, Inventory, Mode, Transport
+from oikos.domain.verdict import Hop, HopKind, NamedObject, Risk
+
 BLIND = Hop(kind=HopKind.PCT, name="")
 BLIND_SSH = Hop(kind=HopKind.SSH, name="")
 
@@ -45,7 +45,9 @@ def on_node(*machines: Entity) -> Session:
 def reach(session: Session, *place: Hop, risk: Risk = CHANGE, target: Entity = PVE1) -> Outcome:
     """Ask for a command whose inner part runs at `place`."""
     inner = action("touch /x", risk, *place)
-    return session.ask("some wrapper touch /x", verdict("w", risk, actions=(action("some wrapper", READ), inner)), target=target)
+    return session.ask(
+        "some wrapper touch /x", verdict("w", risk, actions=(action("some wrapper", READ), inner)), target=target
+    )
 
 
 def name_it(session: Session, kind: str, name: str, *place: Hop, risk: Risk = CHANGE, target: Entity = PVE1) -> Outcome:
@@ -65,7 +67,7 @@ def parked(outcome: Outcome) -> str:
     return outcome.why
 
 
-# ---- locked, also as the inner machine ----------------------------------------------------------------------------------
+# ---- locked, also as the inner machine -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("risk", [READ, CHANGE])
@@ -115,7 +117,7 @@ def test_a_loop_over_guests_that_only_the_shell_knows_stops_where_one_is_locked(
     refusal = reach(on_node(), BLIND, risk=risk)
     assert refusal == Refusal(
         code=Code.TARGET_LOCKED,
-        text="The command reaches machines it does not name, and vault, which is locked, may be one of them.",
+        text="The command reaches machines it does not name, and vault, which is locked, may be one.",
         directive="Name each machine literally.",
     )
 
@@ -179,7 +181,7 @@ def test_ssh_to_a_machine_only_the_shell_knows_is_asked_where_nothing_is_locked(
     assert why == "Out of scope: a machine only the shell will know is not a machine that the inventory knows."
 
 
-# ---- mode look, also as the inner machine -------------------------------------------------------------------------------
+# ---- mode look, also as the inner machine ----------------------------------------------------------------------------
 
 
 def test_an_inner_machine_in_mode_look_is_never_changed() -> None:
@@ -195,7 +197,7 @@ def test_a_guest_object_in_mode_look_is_never_changed() -> None:
     assert isinstance(name_it(session, "guest", "131", risk=READ), Admission)
 
 
-# ---- scope -------------------------------------------------------------------------------------------------------------
+# ---- scope -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_guest_is_in_the_scope_of_the_node_it_is_named_on() -> None:
@@ -235,7 +237,10 @@ def test_a_guest_reached_by_ssh_is_in_scope_only_as_a_machine_of_the_plan() -> N
     named = replace(CT131, access=replace(WEB1.access, address="10.0.0.131"))
     session = on_node(WEB1)
     session.inventory = with_entities(named)
-    assert parked(reach(session, onward("10.0.0.131"), target=WEB1)) == "Out of scope: paperless is not a machine of plan 1."
+    assert (
+        parked(reach(session, onward("10.0.0.131"), target=WEB1))
+        == "Out of scope: paperless is not a machine of plan 1."
+    )
 
 
 def test_the_address_of_a_guests_node_is_not_the_guest() -> None:
@@ -254,7 +259,11 @@ def test_two_machines_of_one_name_are_a_question() -> None:
 
 def test_two_machines_of_one_address_are_as_locked_as_either() -> None:
     twin = Entity(
-        id="e-twin", kind="host", slug="twin", mode=Mode.LOCKED, access=AccessPath(transport=Transport.SSH, address="10.0.0.2")
+        id="e-twin",
+        kind="host",
+        slug="twin",
+        mode=Mode.LOCKED,
+        access=AccessPath(transport=Transport.SSH, address="10.0.0.2"),
     )
     session = on_node(WEB2)
     session.inventory = with_entities(twin)
@@ -283,10 +292,13 @@ def test_a_command_declared_in_the_approved_plan_was_seen_with_its_machine() -> 
 def test_what_was_declared_does_not_unlock() -> None:
     text = "pct exec 140 -- uptime"
     session = Session.opened().approved(propose(step(PVE1, planned(text, READ), planned("true", CHANGE)), on=(PVE1,)))
-    refused(session.ask(text, verdict(text, READ, actions=(action("uptime", READ, pct("140")),)), target=PVE1), Code.TARGET_LOCKED)
+    refused(
+        session.ask(text, verdict(text, READ, actions=(action("uptime", READ, pct("140")),)), target=PVE1),
+        Code.TARGET_LOCKED,
+    )
 
 
-# ---- objects a rule names -----------------------------------------------------------------------------------------------
+# ---- objects a rule names --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["guest", "container", "service", "dataset", "volume"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from tests.domain.world import CHANGE, READ, WEB1, Session, verdict, with_entities
 
 from oikos.domain.admission import Admission
 from oikos.domain.errors import Code, Refusal
@@ -15,7 +16,6 @@ from oikos.domain.inventory import AmbiguousName, Mode, UnknownName
 from oikos.domain.plan import PlanStatus
 from oikos.domain.state import Phase
 from oikos.domain.verdict import Effect, EffectKind
-from tests.domain.world import CHANGE, READ, WEB1, Session, verdict, with_entities
 
 COMMAND = "touch /srv/x"
 

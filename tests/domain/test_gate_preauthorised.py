@@ -5,14 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.admission import Admission
-from oikos.domain.gate import NeedsTypedConfirmation, Outcome
-from oikos.domain.plan import AfterFailed, StepStatus
-from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, Signalled, TimedOut, Unknown
-from oikos.domain.verdict import EffectKind, NamedObject
 from tests.domain.world import (
     ANNA,
     CHANGE,
@@ -32,6 +24,14 @@ from tests.domain.world import (
     step,
     verdict,
 )
+
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.admission import Admission
+from oikos.domain.gate import NeedsTypedConfirmation, Outcome
+from oikos.domain.plan import AfterFailed, StepStatus
+from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, Signalled, TimedOut, Unknown
+from oikos.domain.verdict import EffectKind, NamedObject
 
 SAID = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,))
 PHRASES = {"items": (1,), "phrases": ("destroy 131",)}
@@ -82,7 +82,7 @@ def test_an_assent_in_chat_covers_no_item_not_even_a_ticked_one() -> None:
     assert not held(destroy(session))
 
 
-# ---- the same command on the same object --------------------------------------------------------------------------------
+# ---- the same command on the same object -----------------------------------------------------------------------------
 
 
 def test_quoting_and_blanks_do_not_matter() -> None:
@@ -113,7 +113,9 @@ def test_an_unparsed_item_covers_nothing() -> None:
 
 def test_another_machine_asks() -> None:
     plan = destroy_plan()
-    session = Session.opened().approved(replace(plan, scope=(*plan.scope, *propose(on=(WEB1,)).scope)), consent_id="k", **PHRASES)
+    session = Session.opened().approved(
+        replace(plan, scope=(*plan.scope, *propose(on=(WEB1,)).scope)), consent_id="k", **PHRASES
+    )
     assert held(destroy(session))
     assert not held(destroy(session, target=WEB1))
 
@@ -136,7 +138,7 @@ def test_an_item_on_a_machine_that_is_not_in_the_plans_scope_asks() -> None:
     assert not held(destroy(session, command="pct  destroy 131"))
 
 
-# ---- uses --------------------------------------------------------------------------------------------------------------
+# ---- uses ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,9 @@ def test_an_item_on_a_machine_that_is_not_in_the_plans_scope_asks() -> None:
         (None, False),
     ],
 )
-def test_a_use_is_counted_at_the_start_and_refunded_only_for_a_proven_never_started(outcome: RunOutcome | None, left: bool) -> None:
+def test_a_use_is_counted_at_the_start_and_refunded_only_for_a_proven_never_started(
+    outcome: RunOutcome | None, left: bool
+) -> None:
     session = ticked()
     question = session.question(DESTROY_CMD, SAID, target=PVE1)
     session.start(question, destroy(session, order=question.order))
@@ -195,7 +199,7 @@ def test_a_run_that_was_confirmed_by_phrase_uses_up_nothing() -> None:
     assert held(destroy(session))
 
 
-# ---- the condition -----------------------------------------------------------------------------------------------------
+# ---- the condition ---------------------------------------------------------------------------------------------------
 
 
 def failing_first() -> Session:
@@ -282,7 +286,7 @@ def test_the_condition_moves_with_the_numbers_of_a_later_generation() -> None:
     assert held(destroy(session))
 
 
-# ---- the window --------------------------------------------------------------------------------------------------------
+# ---- the window ------------------------------------------------------------------------------------------------------
 
 
 def test_without_the_window_the_phrase_is_asked() -> None:

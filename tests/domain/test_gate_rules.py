@@ -5,16 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.admission import Admission
-from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, admit, admit_probe
-from oikos.domain.inventory import Mode
-from oikos.domain.plan import GUARDED, Creates, PlanStatus
-from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, TimedOut, Unknown
-from oikos.domain.verdict import EffectKind, NamedObject
 from tests.domain.world import (
     ANNA,
     CHANGE,
@@ -41,6 +31,16 @@ from tests.domain.world import (
     with_entities,
 )
 
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.admission import Admission
+from oikos.domain.errors import Code, Refusal
+from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, admit, admit_probe
+from oikos.domain.inventory import Mode
+from oikos.domain.plan import GUARDED, Creates, PlanStatus
+from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, TimedOut, Unknown
+from oikos.domain.verdict import EffectKind, NamedObject
+
 
 def authority(outcome: Outcome) -> str:
     assert isinstance(outcome, Admission), outcome
@@ -59,10 +59,12 @@ def looking() -> Session:
     return session.calls()
 
 
-# ---- R3.1, R3.2: reads ------------------------------------------------------------------------------------------------
+# ---- R3.1, R3.2: reads -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["proposed", "accepted", "approved", "approved, window ended", "approved, suspended"])
+@pytest.mark.parametrize(
+    "status", ["proposed", "accepted", "approved", "approved, window ended", "approved, suspended"]
+)
 def test_a_read_runs_under_any_live_plan_with_or_without_a_window(status: str) -> None:
     if status == "accepted":
         session = looking()
@@ -109,7 +111,7 @@ def test_a_read_with_a_guarded_effect_is_no_read_to_an_accepted_plan(kind: Effec
     assert refusal.text == f"The command has effects the plan was not approved for: {kind.value} of x."
 
 
-# ---- R1.2: not in one breath with its plan ------------------------------------------------------------------------------
+# ---- R1.2: not in one breath with its plan ---------------------------------------------------------------------------
 
 
 def test_one_response_may_not_both_propose_and_change() -> None:
@@ -140,7 +142,7 @@ def test_one_response_may_not_park_a_run_and_propose() -> None:
     assert session.refuse(fix_plan("c2")).code is Code.PROPOSE_AND_RUN
 
 
-# ---- R2.5, R2.3: steps and what does not exist yet ----------------------------------------------------------------------
+# ---- R2.5, R2.3: steps and what does not exist yet -------------------------------------------------------------------
 
 
 def test_a_step_of_a_closed_generation_cannot_be_run() -> None:
@@ -166,7 +168,7 @@ def test_what_a_plan_creates_cannot_be_used_before_it_exists() -> None:
     assert code(session.ask("uptime", verdict("uptime", READ), target=other)) is Code.UNKNOWN_TARGET
 
 
-# ---- R3.3: changes inside and outside the window ------------------------------------------------------------------------
+# ---- R3.3: changes inside and outside the window ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", [FIX, "mkdir -p /srv/x"])
@@ -202,7 +204,7 @@ def test_on_a_machine_outside_the_plan_a_destructive_command_wants_the_phrase_an
     )
 
 
-# ---- R3.4: the phrase --------------------------------------------------------------------------------------------------
+# ---- R3.4: the phrase ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_a_destructive_verdict_without_a_reason_still_says_why() -> None:
     assert outcome == NeedsTypedConfirmation(why="The command is destructive.", phrase="change web1")
 
 
-# ---- R3.5: guarded effects ---------------------------------------------------------------------------------------------
+# ---- R3.5: guarded effects -------------------------------------------------------------------------------------------
 
 GUARDED_FIX = "useradd demo"
 
@@ -248,21 +250,34 @@ def test_a_guarded_effect_parks_an_improvised_command_inside_the_window(kind: Ef
 
 @pytest.mark.parametrize("risk", [READ, CHANGE])
 @pytest.mark.parametrize("kind", sorted(GUARDED))
-def test_a_guarded_effect_is_admitted_where_the_approved_plan_declares_the_very_bytes(kind: EffectKind, risk: object) -> None:
+def test_a_guarded_effect_is_admitted_where_the_approved_plan_declares_the_very_bytes(
+    kind: EffectKind, risk: object
+) -> None:
     effects = (effect(kind, "demo"),)
-    session = Session.opened().approved(propose(step(WEB1, planned(GUARDED_FIX, risk, effects=effects))), consent_id="k")
+    session = Session.opened().approved(
+        propose(step(WEB1, planned(GUARDED_FIX, risk, effects=effects))), consent_id="k"
+    )
     assert authority(session.ask(GUARDED_FIX, verdict(GUARDED_FIX, risk, effects=effects))) == "window:k"
 
 
 @pytest.mark.parametrize(
     ("command", "target", "stdin"),
-    [(GUARDED_FIX + " ", WEB1, None), ("useradd  demo", WEB1, None), (GUARDED_FIX, WEB2, None), (GUARDED_FIX, WEB1, "x")],
+    [
+        (GUARDED_FIX + " ", WEB1, None),
+        ("useradd  demo", WEB1, None),
+        (GUARDED_FIX, WEB2, None),
+        (GUARDED_FIX, WEB1, "x"),
+    ],
 )
-def test_declared_means_these_bytes_on_this_machine_with_this_input(command: str, target: object, stdin: str | None) -> None:
+def test_declared_means_these_bytes_on_this_machine_with_this_input(
+    command: str, target: object, stdin: str | None
+) -> None:
     effects = (effect(EffectKind.PRIVILEGE, "demo"),)
     plan = propose(step(WEB1, planned(GUARDED_FIX, CHANGE, effects=effects)), on=(WEB1, WEB2))
-    outcome = Session.opened().approved(plan).ask(
-        command, verdict(command, CHANGE, effects=effects, canonical=GUARDED_FIX), target=target, stdin=stdin
+    outcome = (
+        Session.opened()
+        .approved(plan)
+        .ask(command, verdict(command, CHANGE, effects=effects, canonical=GUARDED_FIX), target=target, stdin=stdin)
     )
     assert isinstance(outcome, NeedsApproval)
     assert outcome.effects == effects
@@ -292,9 +307,13 @@ def test_an_outage_is_guarded_unless_a_step_names_its_object(thing: str, admitte
 
 def test_an_outage_names_its_object_as_a_word_and_not_as_a_part_of_one() -> None:
     """`db` is not named by a step that restarts `mydb2`: the safe reading of "names"."""
-    session = Session.opened().approved(propose(step(WEB1, planned("systemctl restart mydb2", CHANGE), title="Restart")))
+    session = Session.opened().approved(
+        propose(step(WEB1, planned("systemctl restart mydb2", CHANGE), title="Restart"))
+    )
     effects = (effect(EffectKind.OUTAGE, "db"),)
-    assert isinstance(session.ask("systemctl stop db", verdict("systemctl stop db", CHANGE, effects=effects)), NeedsApproval)
+    assert isinstance(
+        session.ask("systemctl stop db", verdict("systemctl stop db", CHANGE, effects=effects)), NeedsApproval
+    )
 
 
 @pytest.mark.parametrize("word", ["db,", "(db)", '"db"', "db.service", "tank/db"])
@@ -308,7 +327,7 @@ def test_every_effect_is_guarded_named_or_refused() -> None:
     assert set(EffectKind) == {*GUARDED, EffectKind.OUTAGE, EffectKind.INTERACTIVE}
 
 
-# ---- R3.9: modes -------------------------------------------------------------------------------------------------------
+# ---- R3.9: modes -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("risk", [READ, CHANGE, DESTROY])
@@ -357,7 +376,7 @@ def test_a_target_without_a_way_in_is_refused() -> None:
     assert code(session.ask("uptime", verdict("uptime", READ))) is Code.NO_ACCESS
 
 
-# ---- R3.10: duplicates -------------------------------------------------------------------------------------------------
+# ---- R3.10: duplicates -----------------------------------------------------------------------------------------------
 
 KILLED = TimedOut(deadline="total", remote=RemoteState.KILLED)
 
@@ -387,7 +406,9 @@ def test_a_change_that_succeeded_or_still_runs_is_not_repeated(outcome: RunOutco
     assert authority(session.ask(FIX, verdict(FIX, CHANGE), rerun="it fell over again"))
 
 
-@pytest.mark.parametrize("outcome", [Exited(code=1), NeverStarted(reason="x"), Lost(reason="x"), Unknown(reason="x"), KILLED])
+@pytest.mark.parametrize(
+    "outcome", [Exited(code=1), NeverStarted(reason="x"), Lost(reason="x"), Unknown(reason="x"), KILLED]
+)
 def test_a_change_that_did_not_succeed_may_be_tried_again(outcome: RunOutcome) -> None:
     session = Session.opened().approved()
     session.run(FIX, verdict(FIX, CHANGE), outcome=outcome)
@@ -455,7 +476,7 @@ def test_an_order_that_is_not_what_was_asked_starts_nothing(change: dict[str, ob
     assert code(admit(replace(question, order=replace(question.order, **change)))) is Code.INTERNAL
 
 
-# ---- R3.11, R3.12 ------------------------------------------------------------------------------------------------------
+# ---- R3.11, R3.12 ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("advice", "directive"), [("top -bn1", "top -bn1"), ("", "Use a non-interactive form of it.")])
@@ -490,7 +511,7 @@ def test_a_declined_command_is_not_asked_again_in_this_generation(risk: object, 
     assert isinstance(session.ask(GUARDED_FIX, said), NeedsApproval)
 
 
-# ---- R3.13: Oikos itself -----------------------------------------------------------------------------------------------
+# ---- R3.13: Oikos itself ---------------------------------------------------------------------------------------------
 
 
 def test_a_command_on_oikos_itself_is_never_preauthorised() -> None:
@@ -503,7 +524,7 @@ def test_a_command_on_oikos_itself_is_never_preauthorised() -> None:
     assert isinstance(session.ask(DESTROY_CMD, said, target=PVE1), NeedsTypedConfirmation)
 
 
-# ---- the probe ---------------------------------------------------------------------------------------------------------
+# ---- the probe -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.LOOK])

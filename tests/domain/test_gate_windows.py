@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.domain.world import ANNA, CHANGE, WEB1, WEB2, Session, at, fix_plan, planned, propose, step, verdict
 
 from oikos.domain import events as ev
 from oikos.domain import intents as it
@@ -12,7 +13,6 @@ from oikos.domain.admission import Admission
 from oikos.domain.consent import WINDOW_CHOICES_S
 from oikos.domain.gate import NeedsApproval, Outcome
 from oikos.domain.instant import Instant
-from tests.domain.world import ANNA, CHANGE, WEB1, WEB2, Session, at, fix_plan, planned, propose, step, verdict
 
 IMPROVISED = "mkdir -p /srv/x"
 ENDED = NeedsApproval(why="The window has ended.", offers_reopen=True)
@@ -76,7 +76,9 @@ def test_after_the_clock_was_set_right_a_new_consent_opens_a_window() -> None:
 
 def test_a_clock_is_set_back_when_it_is_behind_the_newest_event() -> None:
     state = Session.opened().record(ev.TurnStarted(wake="timer"), now=at(1000)).state
-    told = {now: state.clock_set_back(now) for now in (at(997), at(998), at(999, boot="boot-2"), at(1000, boot="boot-2"))}
+    told = {
+        now: state.clock_set_back(now) for now in (at(997), at(998), at(999, boot="boot-2"), at(1000, boot="boot-2"))
+    }
     assert list(told.values()) == [True, False, True, False]
     assert not replace(state, newest=None).clock_set_back(at(-1e9))
 
@@ -114,7 +116,9 @@ def test_a_window_of_another_generation_admits_nothing() -> None:
 
 
 def test_a_window_covers_the_machines_of_its_consent_only() -> None:
-    session = Session.opened().approved(propose(step(WEB1, planned("a", CHANGE)), step(WEB2, planned("b", CHANGE)), on=(WEB1, WEB2)))
+    session = Session.opened().approved(
+        propose(step(WEB1, planned("a", CHANGE)), step(WEB2, planned("b", CHANGE)), on=(WEB1, WEB2))
+    )
     assert session.state.window is not None
     session.state = replace(session.state, window=replace(session.state.window, machines=(WEB2.id,)))
     assert not admitted(change(session))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.domain.world import CT131, FLEET, PVE1, WEB1, WEB2, guest, ssh, with_entities
 
 from oikos.domain.inventory import (
     NAME,
@@ -16,7 +17,6 @@ from oikos.domain.inventory import (
     Transport,
     UnknownName,
 )
-from tests.domain.world import CT131, FLEET, PVE1, WEB1, WEB2, guest, ssh, with_entities
 
 
 @pytest.mark.parametrize("name", ["web1", "WEB1", " web1 ", "www", "WWW", "e-web1"])
@@ -73,7 +73,7 @@ def test_an_entity_is_got_by_id_only() -> None:
     assert FLEET.get("web1") is None
 
 
-# ---- ways ---------------------------------------------------------------------------------------------------------------
+# ---- ways ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_direct_way_is_one_hop() -> None:
@@ -85,7 +85,10 @@ def test_a_direct_way_is_one_hop() -> None:
 
 def test_a_way_through_others_begins_at_the_nearest() -> None:
     container = Entity(
-        id="e-c", kind="container", slug="app", access=AccessPath(transport=Transport.DOCKER, via="paperless", guest="app")
+        id="e-c",
+        kind="container",
+        slug="app",
+        access=AccessPath(transport=Transport.DOCKER, via="paperless", guest="app"),
     )
     bastion = Entity(id="e-b", kind="host", slug="bastion", access=ssh("198.51.100.1", user="ops", port=2222))
     node = replace(PVE1, access=replace(PVE1.access, via="bastion"))
@@ -131,15 +134,18 @@ def test_a_way_in_a_circle_is_none(length: int) -> None:
 def test_a_way_that_breaks_off_is_none(broken: Entity) -> None:
     fleet = with_entities(
         broken, replace(WEB1, aliases=("twins",)), replace(WEB2, aliases=("twins",)),
-        Entity(id="e-g", kind="host", slug="gone", access=ssh("10.0.0.3"), gone=True), Entity(id="e-m", kind="host", slug="mute"),
+        Entity(id="e-g", kind="host", slug="gone", access=ssh("10.0.0.3"), gone=True),
+        Entity(id="e-m", kind="host", slug="mute"),
     )  # fmt: skip
     assert fleet.route(broken) is None
 
 
-# ---- facts and names --------------------------------------------------------------------------------------------------------
+# ---- facts and names -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("ttl_s", "now_s", "stale"), [(60.0, 160.0, False), (60.0, 160.1, True), (None, 1e12, False), (0.0, 100.0, False)])
+@pytest.mark.parametrize(
+    ("ttl_s", "now_s", "stale"), [(60.0, 160.0, False), (60.0, 160.1, True), (None, 1e12, False), (0.0, 100.0, False)]
+)
 def test_a_fact_is_stale_when_its_time_is_over(ttl_s: float | None, now_s: float, stale: bool) -> None:
     fact = Fact(entity_id="e", key="k", value='"v"', source="run:r", observed_s=100.0, ttl_s=ttl_s)
     assert fact.stale(now_s) is stale

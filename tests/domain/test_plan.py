@@ -37,7 +37,10 @@ PLAN = Plan(
     ),
     checks=(Check(target="web1", target_id="e-1", command="status", expect_exit=0, expect_text="ok"),),
     creates=(Creates(name="newbox", kind="lxc", on_target_id="e-2"),),
-    scope=(Scope(target_id="e-1", slug="web1", host_keys=("k1", "k2")), Scope(target_id="e-2", slug="pve1", host_keys=("k3",))),
+    scope=(
+        Scope(target_id="e-1", slug="web1", host_keys=("k1", "k2")),
+        Scope(target_id="e-2", slug="pve1", host_keys=("k3",)),
+    ),
 )
 
 
@@ -120,7 +123,11 @@ CHANGES_WORDS: dict[str, Plan] = {
     "Step.target, where the id is known": step1(target="web-1"),
     "Step.seq": renumbered(40),
     "PlannedCommand.risk, effects, objects, canonical, why": fix(
-        risk=Risk.DESTRUCTIVE, effects=(Effect(kind=EffectKind.EGRESS),), objects=(THING,), canonical="x", why="Otherwise."
+        risk=Risk.DESTRUCTIVE,
+        effects=(Effect(kind=EffectKind.EGRESS),),
+        objects=(THING,),
+        canonical="x",
+        why="Otherwise.",
     ),
     "PreAuthorisation.object, verb and place": pre(
         object=replace(THING, verb="remove", place=(Hop(kind=HopKind.PCT, name="1"),))
@@ -178,13 +185,18 @@ def test_a_command_that_is_no_text_has_a_digest_too() -> None:
     assert fix(text="\ud800").digest() != fix(text="\ud801").digest()
 
 
-# ---- the order of a run ---------------------------------------------------------------------------------------------------
+# ---- the order of a run ----------------------------------------------------------------------------------------------
 
-ORDER = RunOrder(run_id="r", session_id="s", generation=1, target_id="t", command="c", stdin="i", limits=Limits(idle_s=1.0))
+ORDER = RunOrder(
+    run_id="r", session_id="s", generation=1, target_id="t", command="c", stdin="i", limits=Limits(idle_s=1.0)
+)
 ORDER_CHANGES: dict[str, object] = {
     "run_id": "r2", "session_id": "s2", "generation": 2, "target_id": "t2", "command": "c ", "stdin": None,
     "supervised": False, "background": True, "keep": True, "not_after_s": 1.0,
-    **{f"limits.{f.name}": replace(ORDER.limits, **{f.name: getattr(ORDER.limits, f.name) + 1}) for f in fields(Limits)},
+    **{
+        f"limits.{f.name}": replace(ORDER.limits, **{f.name: getattr(ORDER.limits, f.name) + 1})
+        for f in fields(Limits)
+    },
 }  # fmt: skip
 
 
@@ -204,7 +216,7 @@ def test_an_order_with_empty_input_is_not_one_without() -> None:
     assert len(digests) == 3
 
 
-# ---- what a plan says of itself -------------------------------------------------------------------------------------------
+# ---- what a plan says of itself --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,10 +224,28 @@ def test_an_order_with_empty_input_is_not_one_without() -> None:
     [
         ((), Risk.CONFIG_MUTATION, True),
         ((Step(seq=1, title="t", target="a", target_id="a"),), Risk.CONFIG_MUTATION, True),
-        ((Step(seq=1, title="t", target="a", target_id="a", commands=(PlannedCommand(text="x", risk=Risk.READ_ONLY),)),), Risk.READ_ONLY, False),
         (
             (
-                Step(seq=1, title="t", target="a", target_id="a", commands=(PlannedCommand(text="x", risk=Risk.READ_ONLY),)),
+                Step(
+                    seq=1,
+                    title="t",
+                    target="a",
+                    target_id="a",
+                    commands=(PlannedCommand(text="x", risk=Risk.READ_ONLY),),
+                ),
+            ),
+            Risk.READ_ONLY,
+            False,
+        ),
+        (
+            (
+                Step(
+                    seq=1,
+                    title="t",
+                    target="a",
+                    target_id="a",
+                    commands=(PlannedCommand(text="x", risk=Risk.READ_ONLY),),
+                ),
                 Step(seq=2, title="t", target="a", target_id="a"),
             ),
             Risk.CONFIG_MUTATION,
@@ -224,7 +254,9 @@ def test_an_order_with_empty_input_is_not_one_without() -> None:
         (PLAN.steps, Risk.DESTRUCTIVE, True),
     ],
 )
-def test_a_plan_is_as_risky_as_its_worst_step_and_a_bare_step_is_a_change(steps: tuple[Step, ...], risk: Risk, asks: bool) -> None:
+def test_a_plan_is_as_risky_as_its_worst_step_and_a_bare_step_is_a_change(
+    steps: tuple[Step, ...], risk: Risk, asks: bool
+) -> None:
     plan = Plan(generation=1, goal="g", steps=steps)
     assert (plan.risk, plan.needs_approval) == (risk, asks)
 
@@ -239,7 +271,9 @@ def test_a_read_with_a_guarded_effect_needs_approval(kind: EffectKind) -> None:
 
 def test_an_outage_that_a_step_names_is_what_the_plan_is_about() -> None:
     command = PlannedCommand(text="x", risk=Risk.READ_ONLY, effects=(Effect(kind=EffectKind.OUTAGE, object="demo"),))
-    plan = Plan(generation=1, goal="g", steps=(Step(seq=1, title="stop demo", target="a", target_id="a", commands=(command,)),))
+    plan = Plan(
+        generation=1, goal="g", steps=(Step(seq=1, title="stop demo", target="a", target_id="a", commands=(command,)),)
+    )
     assert not plan.needs_approval
     assert not command.guarded
 
@@ -277,7 +311,11 @@ def test_a_text_names_a_thing_as_a_word_of_its_own(text: str, thing: str, named:
 
 def test_only_marked_commands_can_be_ticked_in_order() -> None:
     plan = step1(commands=(ITEM, FIX, ITEM))
-    assert [(one.seq, command.text) for one, command in plan.destructive_items()] == [(4, ITEM.text), (4, ITEM.text), (5, ITEM.text)]
+    assert [(one.seq, command.text) for one, command in plan.destructive_items()] == [
+        (4, ITEM.text),
+        (4, ITEM.text),
+        (5, ITEM.text),
+    ]
 
 
 def test_a_plan_lists_its_machines() -> None:
@@ -297,5 +335,3 @@ def test_a_plan_lists_its_machines() -> None:
 def test_the_phrase_is_verb_space_short_name(thing: NamedObject, phrase: str) -> None:
     assert phrase_of(thing) == phrase
     assert PreAuthorisation(object=thing).phrase == phrase
-
-

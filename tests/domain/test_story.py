@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oikos.domain import events as ev
-from oikos.domain import intents as it
-from oikos.domain.admission import Admission
-from oikos.domain.consent import Channel, Consent, Grant, Window
-from oikos.domain.gate import admit
-from oikos.domain.plan import Check, Plan, PlanStatus, StepStatus
-from oikos.domain.run import Exited, RunOrder, RunReport
-from oikos.domain.session import Phase, fold
-from oikos.domain.state import StepState
 from tests.domain.world import (
     ANNA,
     CHANGE,
@@ -28,6 +19,16 @@ from tests.domain.world import (
     step,
     verdict,
 )
+
+from oikos.domain import events as ev
+from oikos.domain import intents as it
+from oikos.domain.admission import Admission
+from oikos.domain.consent import Channel, Consent, Grant, Window
+from oikos.domain.gate import admit
+from oikos.domain.plan import Check, Plan, PlanStatus, StepStatus
+from oikos.domain.run import Exited, RunOrder, RunReport
+from oikos.domain.session import Phase, fold
+from oikos.domain.state import StepState
 
 LOG = "tail -n 5 /var/log/backup/runs.jsonl"
 EDIT = "sed -i s/old/new/ /etc/backup/repos.conf"
@@ -48,7 +49,10 @@ def test_a_session_from_the_first_question_to_the_repaired_job() -> None:
     looking = propose(step(WEB1, planned(LOG, READ), title="Read the log"), call_id="c-plan1")
     plan1 = Plan(generation=1, goal="say when the backup ran", steps=looking.steps, scope=scope(WEB1))
     proposed = session.must(looking)
-    assert proposed == (ev.PlanProposed(plan=plan1, digest=plan1.digest(), call_id="c-plan1"), ev.PlanAccepted(generation=1))
+    assert proposed == (
+        ev.PlanProposed(plan=plan1, digest=plan1.digest(), call_id="c-plan1"),
+        ev.PlanAccepted(generation=1),
+    )
     assert session.state.phase is Phase.EXECUTING
 
     # The log is read; the authority of a read is that it is one.
@@ -57,8 +61,8 @@ def test_a_session_from_the_first_question_to_the_repaired_job() -> None:
     order = RunOrder(run_id="r2", session_id=SESSION, generation=1, target_id=WEB1.id, command=LOG)
     assert question.order == order
     assert session.start(question, admit(question)) == ev.RunStarted(
-        order=order, call_id="c-run1", target="web1", step=1, risk=READ, effects=(), canonical=LOG, authority="read_only",
-        admitted=order.digest(),
+        order=order, call_id="c-run1", target="web1", step=1, risk=READ, effects=(), canonical=LOG,
+        authority="read_only", admitted=order.digest(),
     )  # fmt: skip
     session.pass_s(1).finish("r2", Exited(code=0))
 
@@ -149,10 +153,15 @@ def test_a_session_from_the_first_question_to_the_repaired_job() -> None:
         2: StepState(status=StepStatus.DONE, note="the directory was missing"),
         3: StepState(status=StepStatus.DONE),
     }
-    assert not isinstance(session.ask(REPAIR, verdict(REPAIR, CHANGE), order=replace(repair.order, run_id="late")), Admission)
+    assert not isinstance(
+        session.ask(REPAIR, verdict(REPAIR, CHANGE), order=replace(repair.order, run_id="late")), Admission
+    )
     assert fold(session.records) == state
     assert [record.seq for record in session.records] == list(range(1, len(session.records) + 1))
-    assert [record.event.plan for record in session.records if isinstance(record.event, ev.PlanProposed)] == [plan1, plan2]
+    assert [record.event.plan for record in session.records if isinstance(record.event, ev.PlanProposed)] == [
+        plan1,
+        plan2,
+    ]
     operator_ticks = [r.event for r in session.records if isinstance(r.event, ev.ConsentGranted)]
     assert operator_ticks == [ev.ConsentGranted(consent=consent)]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.domain.table_r1_11 import ACTIONS, CELLS, COLUMNS, NOW_S, ROWS, STATES, Does
+from tests.domain.world import VERA
 
 from oikos.domain.errors import Refusal
 from oikos.domain.session import Decided, decide
 from oikos.domain.state import TERMINAL
-from tests.domain.table_r1_11 import ACTIONS, CELLS, COLUMNS, NOW_S, ROWS, STATES, Does
-from tests.domain.world import VERA
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -41,7 +41,9 @@ def test_the_table_has_every_cell() -> None:
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "stopped"])
-@pytest.mark.parametrize("action", [name for name in ACTIONS if name not in ("comment", "assent", "clarify", "halt-with-more")])
+@pytest.mark.parametrize(
+    "action", [name for name in ACTIONS if name not in ("comment", "assent", "clarify", "halt-with-more")]
+)
 def test_nothing_but_a_message_revives_an_ended_session(action: str, state: str) -> None:
     session = STATES[state]().pass_s(NOW_S)
     session.do(ACTIONS[action](session))

@@ -36,7 +36,7 @@ def at(seconds: float, *, boot: str = BOOT, boot_s: float | None = None) -> Inst
     return Instant(wall_s=WALL_S + seconds, boot_s=1000.0 + (seconds if boot_s is None else boot_s), boot_id=boot)
 
 
-# ---- people -----------------------------------------------------------------------------------------------------------
+# ---- people ----------------------------------------------------------------------------------------------------------
 
 ANNA = Principal(id="anna", role=Role.APPROVER, channel=Channel.WEB)
 BEN = Principal(id="ben", role=Role.APPROVER, channel=Channel.CLI)
@@ -45,7 +45,7 @@ VERA = Principal(id="vera", role=Role.VIEWER, channel=Channel.WEB)
 PIPE = Principal(id="pipe", role=Role.APPROVER, channel=Channel.CLI, attended=False)
 SCRIPT = Principal(id="script", role=Role.APPROVER, channel=Channel.SCRIPT)
 
-# ---- the fleet --------------------------------------------------------------------------------------------------------
+# ---- the fleet -------------------------------------------------------------------------------------------------------
 
 
 def ssh(address: str, **more: object) -> AccessPath:
@@ -62,7 +62,9 @@ WEB1 = Entity(id="e-web1", kind="host", slug="web1", name="web1", aliases=("www"
 WEB2 = Entity(id="e-web2", kind="host", slug="web2", name="web2", access=ssh("10.0.0.2"))
 PVE1 = Entity(id="e-pve1", kind="node", slug="pve1", name="pve1", access=ssh("10.0.0.9"))
 CT131 = Entity(id="e-ct131", kind="lxc", slug="paperless", name="paperless", parent="e-pve1", access=guest("131"))
-CT140 = Entity(id="e-ct140", kind="lxc", slug="vault", name="vault", parent="e-pve1", mode=Mode.LOCKED, access=guest("140"))
+CT140 = Entity(
+    id="e-ct140", kind="lxc", slug="vault", name="vault", parent="e-pve1", mode=Mode.LOCKED, access=guest("140")
+)
 NAS = Entity(id="e-nas", kind="host", slug="nas", name="nas", mode=Mode.LOOK, access=ssh("10.0.0.7"))
 SELF = Entity(id="e-self", kind="host", slug="self", name="self", mode=Mode.LOCKED, access=ssh("10.0.0.99"))
 FLEET = Inventory(entities={entity.id: entity for entity in (WEB1, WEB2, PVE1, CT131, CT140, NAS)})
@@ -73,7 +75,7 @@ def with_entities(*entities: Entity, of: Inventory = FLEET) -> Inventory:
     return replace(of, entities={**of.entities, **{entity.id: entity for entity in entities}})
 
 
-# ---- verdicts ---------------------------------------------------------------------------------------------------------
+# ---- verdicts --------------------------------------------------------------------------------------------------------
 
 READ, CHANGE, DESTROY = Risk.READ_ONLY, Risk.CONFIG_MUTATION, Risk.DESTRUCTIVE
 
@@ -124,7 +126,7 @@ def effect(kind: EffectKind, thing: str = "") -> Effect:
 
 DESTROY_131 = NamedObject(kind="guest", name="131", risk=DESTROY, verb="destroy")
 
-# ---- plans ------------------------------------------------------------------------------------------------------------
+# ---- plans -----------------------------------------------------------------------------------------------------------
 
 LOOK = "cat /etc/demo.conf"
 FIX = "systemctl restart demo"
@@ -145,7 +147,8 @@ def step(target: Entity, *commands: PlannedCommand, title: str = "Step", undo: s
 def scope(*entities: Entity) -> tuple[Scope, ...]:
     """The machines with the host keys they have."""
     return tuple(
-        Scope(target_id=e.id, slug=e.slug, host_keys=e.access.host_keys if e.access is not None else ()) for e in entities
+        Scope(target_id=e.id, slug=e.slug, host_keys=e.access.host_keys if e.access is not None else ())
+        for e in entities
     )
 
 
@@ -154,7 +157,9 @@ def check(target: Entity = WEB1, command: str = CHECK) -> Check:
     return Check(target=target.slug, target_id=target.id, command=command, expect_text="active")
 
 
-def propose(*steps: Step, checks: tuple[Check, ...] = (), on: tuple[Entity, ...] = (WEB1,), call_id: str = "c-plan") -> it.Propose:
+def propose(
+    *steps: Step, checks: tuple[Check, ...] = (), on: tuple[Entity, ...] = (WEB1,), call_id: str = "c-plan"
+) -> it.Propose:
     """A `propose_plan` call after resolution and classification; steps are numbered from 1."""
     numbered = tuple(replace(one, seq=number) for number, one in enumerate(steps, start=1))
     return it.Propose(call_id=call_id, steps=numbered, checks=checks, scope=scope(*on))
@@ -178,7 +183,7 @@ def destroy_plan(call_id: str = "c-destroy", **pre: object) -> it.Propose:
     return propose(*steps, checks=(check(PVE1),), on=(PVE1,), call_id=call_id)
 
 
-# ---- a session --------------------------------------------------------------------------------------------------------
+# ---- a session -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -297,7 +302,9 @@ class Session:
 
     def calls(self, *ids: str) -> Session:
         """One model response with calls."""
-        return self.record(ev.AssistantSaid(text="", calls=tuple(ev.ToolCall(id=i, name="run", arguments="{}") for i in ids)))
+        return self.record(
+            ev.AssistantSaid(text="", calls=tuple(ev.ToolCall(id=i, name="run", arguments="{}") for i in ids))
+        )
 
     def question(
         self,

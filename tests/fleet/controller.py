@@ -56,8 +56,7 @@ class Disk:
         return {stream: path.stat().st_size if path.exists() else 0 for stream, path in self.paths.items()}
 
 
-async def main() -> None:
-    job = json.loads(Path(sys.argv[1]).read_text())
+async def main(job: Any) -> None:
     home = Path(job["home"])
     entity = Entity(
         id="id-far", kind="host", slug="far",
@@ -97,4 +96,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(json.loads(Path(sys.argv[1]).read_text())))

@@ -78,6 +78,11 @@ class Server:
                     queue.append(child)
         return found
 
+    def connections(self) -> list[int]:
+        """The server's direct children: one for each connection."""
+        assert self.process is not None
+        return _children(self.process.pid)
+
     def kill_sessions(self) -> int:
         """SIGKILL every session process, as a crash of the server would."""
         killed = 0
@@ -153,6 +158,7 @@ class Proxy:
     from_client_bytes: int = 0
     refuse: bool = False
     _writers: list[asyncio.StreamWriter] = field(default_factory=list)
+    _handlers: set[asyncio.Task[None]] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -171,10 +177,17 @@ class Proxy:
         assert self._server is not None
         self._server.close()
         self.cut()
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
+        handler = asyncio.current_task()
+        assert handler is not None
+        self._handlers.add(handler)
+        handler.add_done_callback(self._handlers.discard)
         if self.refuse:
             writer.transport.abort()
             return

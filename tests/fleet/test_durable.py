@@ -1,4 +1,4 @@
-"""Faults: whatever breaks, a run starts at most once, its output is exact, and its end is known or said to be unknown."""
+"""Faults: whatever breaks, a run starts at most once, its output is exact, its end is known or said to be unknown."""
 
 from __future__ import annotations
 
@@ -246,11 +246,12 @@ async def test_a_recycled_pid_is_not_signalled(fleet: FleetRunner, sshd: Server)
     entity, _, made = await partial(fleet, sshd, "echo begin; sleep 60", await_end=False)
     directory = sshd.spool / made.run_id
     kill_run(directory, command=True)
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as innocent:
-        (directory / "pid").write_text(f"{innocent.pid} 1 1 1\n")
-        assert await fleet.kill(made, route_to(entity)) is RemoteState.KILLED
-        assert innocent.poll() is None
-        innocent.kill()
+    innocent = await anyio.open_process(["sleep", "60"], start_new_session=True)
+    (directory / "pid").write_text(f"{innocent.pid} 1 1 1\n")
+    assert await fleet.kill(made, route_to(entity)) is RemoteState.KILLED
+    assert innocent.returncode is None
+    innocent.kill()
+    await innocent.wait()
 
 
 async def test_a_dead_consent_never_begins_by_whichever_clock(sshd: Server, home: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def decode(pieces: list[bytes]) -> list[Frame]:
 def test_frames_do_not_depend_on_how_the_bytes_are_cut(out: bytes, err: bytes, cuts: list[int]) -> None:
     wire = GREETING + b"S new\nO %d\n%sB\nE %d\n%sR 3 0 -\n" % (len(out), out, len(err), err)
     edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
-    frames = decode([wire[a:b] for a, b in zip(edges, edges[1:], strict=False)])
+    frames = decode([wire[a:b] for a, b in itertools.pairwise(edges)])
     expected: list[Frame] = [HELLO, Claimed(new=True)]
     expected += [Data(stream=Stream.OUT, data=out)] if out else []
     expected.append(Beat())
@@ -129,7 +129,7 @@ KINDS = ["dash", "bash", "busybox", "busybox-only", "no-setsid", "no-mkfifo"]
 
 
 @pytest.fixture(params=KINDS)
-def box(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Box]:
+def box(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     """A machine with another shell, or with less."""
     kind, tools = request.param, tmp_path / "bin"
     tools.mkdir()
@@ -151,7 +151,7 @@ def box(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     (tools / "sh").symlink_to(found)
     monkeypatch.setenv("PATH", path)
     (tmp_path / "home").mkdir()
-    yield Box(home=tmp_path / "home", path=path, names_term=kind != "bash")
+    return Box(home=tmp_path / "home", path=path, names_term=kind != "bash")
 
 
 def test_a_whole_life_in_every_shell(box: Box) -> None:
@@ -164,7 +164,8 @@ def test_a_whole_life_in_every_shell(box: Box) -> None:
     assert box.start("exit 137", "b")[0][-1] == Ended(code=137, signalled=False, why="")
     assert box.start("sleep 0.2; kill -9 $$", "c")[0][-1] == Ended(code=137, signalled=True, why="")
     big = box.start("printf 'a\\0b'; yes 0123456789 | head -c 3000000", "d")
-    assert big == ([Claimed(new=True), Ended(code=0, signalled=False, why="")], b"a\0b" + (b"0123456789\n" * 272728)[:3000000], b"")  # fmt: skip
+    exact = b"a\0b" + (b"0123456789\n" * 272728)[:3000000]
+    assert big == ([Claimed(new=True), Ended(code=0, signalled=False, why="")], exact, b"")
     assert box.start("sleep 60 & echo main", "e")[1] == b"main\n"
     assert box.start("sleep 60", "f", total_s=1)[0][-1] == Ended(code=143, signalled=box.names_term, why="timeout")
     text = "printf '%s' 'q\u0101\u00e9\"$HOME\"\\\\'"
@@ -214,7 +215,9 @@ def test_a_spool_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin/df"
-    fake.write_text("#!/bin/sh\necho head\necho /dev/x 100 99 1 99% /\n")
+    fake.write_text(
+        "#!/bin/sh\necho Filesystem 1024-blocks Used Available Capacity Mounted on\necho /dev/x 100 99 1 99% /\n"
+    )
     fake.chmod(0o755)
     box = Box(home=tmp_path, path=f"{tmp_path}/bin:/usr/bin:/bin")
     assert box.start("echo x", "full")[0] == [Declined(why="full 1")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,7 +227,7 @@ async def test_a_machine_without_a_home_is_attended_only(home: Path, tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Stand-ins for sudo and pct, which are not on every machine that runs tests; found by no other test."""
     place = tmp_path_factory.mktemp("tools")
     (place / "pct").write_text(
@@ -243,7 +243,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     for path in place.iterdir():
         path.chmod(0o755)
-    yield place
+    return place
 
 
 @pytest.fixture

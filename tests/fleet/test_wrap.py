@@ -20,7 +20,8 @@ SHELLS = [path for path in (["dash"], ["bash"], ["bash", "--posix"], ["busybox",
 FAR = Endpoint(name="far", address="far", port=22, user="root", key="", host_keys=())
 
 HARD = [
-    "it's", '"$HOME" `id` $(id) ${x}', "a\nb\n", "* ? [a-z] ~ {a,b}", "-n", "--", "\u0101\u00e9\u4e2d\u202e", "\\ \\\\ \\n",
+    "it's", '"$HOME" `id` $(id) ${x}', "a\nb\n", "* ? [a-z] ~ {a,b}", "-n", "--", "\u0101\u00e9\u4e2d\u202e",
+    "\\ \\\\ \\n",
     "! # % & ; | < > ( )", "\x01\x7f\x81", "'\"'\"'", "",
 ]  # fmt: skip
 

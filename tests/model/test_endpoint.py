@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from oikos.adapters.model.endpoint import endpoint, key_from
+from oikos.adapters.model.endpoint import endpoint
 from oikos.domain.errors import ConfigError
 
 REFUSED = [
@@ -56,28 +54,6 @@ def test_a_key_is_never_shown_and_never_malformed() -> None:
     assert "sk-1" not in repr(endpoint("http://h/v1", "m", key="sk-1"))
     with pytest.raises(ConfigError, match="spaces or control characters"):
         endpoint("http://h/v1", "m", key="sk-1\r\nhost: elsewhere")
-
-
-def test_a_key_comes_from_its_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "key").write_text("sk-file\n")
-    monkeypatch.setenv("A_KEY", "sk-env")
-    assert (key_from(""), key_from("env:A_KEY"), key_from(f"file:{tmp_path}/key")) == ("", "sk-env", "sk-file")
-
-
-@pytest.mark.parametrize(
-    ("reference", "reason"),
-    [
-        ("env:NO_SUCH_NAME", "NO_SUCH_NAME is not set"),
-        ("file:/nowhere/key", "cannot be read (No such file or directory)"),
-        ("file:/dev/null", "is empty"),
-        ("sk-live-123", "must be a reference"),
-    ],
-)
-def test_a_reference_to_nothing_says_what_is_missing(reference: str, reason: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        key_from(reference)
-    assert reason in str(caught.value)
-    assert "sk-live" not in str(caught.value)
 
 
 def test_a_model_needs_a_name() -> None:

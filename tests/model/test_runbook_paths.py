@@ -114,7 +114,8 @@ TURNS = "yes\n"
 def test_what_no_intent_says_is_answered_with_what_is_known(mill: RunbookBrain) -> None:
     played = stage(mill, table()).say("make me a sandwich")
     assert played.replies[-1].text == (
-        "I have no runbook for that. I know:\n- Whether the mill turns, and making it turn, for example: does the mill turn"
+        "I have no runbook for that. I know:\n"
+        "- Whether the mill turns, and making it turn, for example: does the mill turn"
     )
     assert (played.replies[-1].calls, played.plans, played.outcome) == ((), [], "")
     assert played.say("does the mill turn?").outcome == "failed"
@@ -319,8 +320,10 @@ ANSWERS = st.one_of(
 )  # fmt: skip
 
 
-@given(st.lists(st.tuples(ANSWERS, st.sampled_from(["", "", "fix it", "[oikos] operator approved plan generation 1; go"])),
-                max_size=25))  # fmt: skip
+SAID = st.sampled_from(["", "", "fix it", "[oikos] operator approved plan generation 1; go"])
+
+
+@given(st.lists(st.tuples(ANSWERS, SAID), max_size=25))
 def test_whatever_it_is_told_the_same_list_gives_the_same_reply_and_never_an_exception(
     told: list[tuple[str, str]],
 ) -> None:

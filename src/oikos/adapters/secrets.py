@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from oikos.domain.errors import ConfigError
+from oikos.domain.mask import Secrets
 
 REFERENCE = re.compile(r"\{\{secret:([A-Za-z0-9_-]{1,64})\}\}")
+
+
+class KnownSecrets(Secrets):
+    """The values Oikos holds; more may become known while it runs."""
+
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Mask these too, from now on; nothing is ever forgotten."""
+        more = Secrets(values)
+        self._names = self._names | more._names
+        self.longest_bytes = max(self.longest_bytes, more.longest_bytes)
 
 
 class SecretFiles:
     """The secrets of one home."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, known: KnownSecrets | None = None) -> None:
         self._directory = directory
+        self._known = known
+        self._seen_ns = -1
 
     def keep(self, name: str, value: str) -> str:
         """Store a value under a name, replacing an older one; returns its reference.
@@ -37,6 +51,7 @@ class SecretFiles:
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(value)
         draft.replace(self._directory / name)
+        self._learn({name: value})
         return "{{secret:" + name + "}}"
 
     def all(self) -> dict[str, str]:
@@ -44,6 +59,20 @@ class SecretFiles:
         if not self._directory.is_dir():
             return {}
         return {file.name: file.read_text(encoding="utf-8") for file in self._directory.iterdir() if not file.name.startswith(".")}
+
+    def refresh(self) -> None:
+        """Learn what another process was given since the last look."""
+        try:
+            changed_ns = self._directory.stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        if changed_ns != self._seen_ns:
+            self._seen_ns = changed_ns
+            self._learn(self.all())
+
+    def _learn(self, values: Mapping[str, str]) -> None:
+        if self._known is not None:
+            self._known.learn(values)
 
     def fill(self, text: str) -> str:
         """Put the values in.

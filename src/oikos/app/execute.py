@@ -7,7 +7,9 @@ target's mode and lock again; any difference goes back to the gate (DESIGN §1).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -20,7 +22,7 @@ from oikos.app.output import Collector
 from oikos.domain import events as ev
 from oikos.domain.agent_rules import end_wait
 from oikos.domain.consent import RUN_APPROVAL_S
-from oikos.domain.errors import Code, Refusal, SeqConflict, TargetBusy, TargetChanged, TargetError
+from oikos.domain.errors import Code, Refusal, SeqConflict, StoreError, TargetBusy, TargetChanged, TargetError
 from oikos.domain.gate import Admission, NeedsApproval, NeedsTypedConfirmation, Question, admit, admit_probe
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Route
@@ -28,10 +30,10 @@ from oikos.domain.mask import Secrets
 from oikos.domain.run import (
     Exited, Limits, Lost, RemoteState, RunOrder, RunOutcome, RunReport, RunRequest, Stream, Unknown, describe, succeeded,
 )  # fmt: skip
-from oikos.domain.state import Parked, RunState, State
+from oikos.domain.state import Parked, Phase, RunState, State
 from oikos.domain.verdict import Risk, Verdict
 from oikos.domain.view import for_model
-from oikos.ports import Classify, Clock, Guard, Ids, Runner, Store
+from oikos.ports import Classify, Clock, Guard, Ids, OutputPiece, Runner, Store
 
 BUSY_WAIT_S = 30.0
 """How long a change waits for another change of the same target before the model is told."""
@@ -55,6 +57,15 @@ def refused(refusal: Refusal) -> Answer:
     """A refusal as the model sees it (SPEC R2.8)."""
     body = {"refused": refusal.code.value, "text": refusal.text, "do": refusal.directive}
     return Answer(text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}")
+
+
+def not_run() -> Answer:
+    """A call of a batch that ended before it (SPEC R1.2)."""
+    refusal = Refusal(
+        code=Code.BATCH_ENDED, text="Not run: an earlier call of the same response was refused or waits, or the session halted.",
+        directive="Look at its result first, then decide anew.",
+    )  # fmt: skip
+    return replace(refused(refusal), seen="")
 
 
 @dataclass(slots=True)
@@ -99,6 +110,8 @@ class Executor:
         self._hints = hints
         self._tasks = tasks
         self.live: dict[str, Live] = {}
+        self._sought: set[str] = set()
+        """Runs of an earlier process whose outcome is being found."""
 
     # ---- a run tool call --------------------------------------------------------------------------------------------
 
@@ -133,6 +146,8 @@ class Executor:
 
     async def _through_the_gate(self, log: SessionLog, job: _Job) -> Answer | None:
         while True:
+            if log.state.phase is not Phase.EXECUTING:
+                return not_run()  # halted, stopped or blocked since the model asked
             inventory = await self._fleet.inventory()
             target = inventory.resolve(job.request.target)
             now = self._clock.now()
@@ -156,13 +171,13 @@ class Executor:
                 return None
             route = inventory.route(job.target)
             assert route is not None, "the gate refuses a target without a way in"
-            if job.verdict.risk is not Risk.READ_ONLY and not job.probed:
-                refusal = await self._probe(log, job.target, route)
-                if refusal is not None:
-                    return refused(refusal)
-                job.probed = True
-                continue
             try:
+                if job.verdict.risk is not Risk.READ_ONLY and not job.probed:
+                    refusal = await self._probe(log, job.target, route)
+                    if refusal is not None:
+                        return refused(refusal)
+                    job.probed = True
+                    continue
                 return await self._start(log, job, job.target, route, outcome)
             except SeqConflict:
                 await log.refresh()
@@ -212,8 +227,8 @@ class Executor:
         """A Runner answers with outcomes; should it raise all the same, the outcome is unknown, not lost."""
         try:
             return await self._runner.start(admission, order, route, collector)
-        except asyncio.CancelledError:
-            raise
+        except StoreError:
+            raise  # nothing can be journalled: the outcome is found on the target later
         except Exception as error:  # a defect of the adapter must not leave a run without an outcome
             return RunReport(outcome=Unknown(reason=f"{type(error).__name__}: {error}"))
 
@@ -243,8 +258,14 @@ class Executor:
                 call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=f"{run.key}\0{answer.seen}"
             ),
             output=pieces,
+            then=lambda: self._forget(live.order, live.route),
         )  # fmt: skip
         return replace(answer, told=True)
+
+    def _forget(self, order: RunOrder, route: Route) -> None:
+        """The outcome is durable: the target may drop what it kept (SPEC R5.10)."""
+        if order.supervised:
+            self._tasks.create_task(self._runner.acknowledge(order, route))
 
     def _hint(self, outcome: RunOutcome, collector: Collector) -> Hint | None:
         text = b"\n".join(part for stream in Stream for part in collector.ends(stream)[:2]).decode("utf-8", "replace")
@@ -263,12 +284,12 @@ class Executor:
     async def _announce(self, session_id: str, live: Live) -> None:
         """Follow a detached run to its end and wake its session (SPEC R1.10)."""
         report = await live.task
-        pieces = live.collector.finish()
-        self.live.pop(live.order.run_id, None)
         log = SessionLog(session_id, store=self._store, clock=self._clock, feed=self._feed, actor="executor")
-        await self.conclude(log, live.order.run_id, report, live.collector, pieces)
+        await self.conclude(log, live.order.run_id, report, live.collector, live.collector.finish())
+        self.live.pop(live.order.run_id, None)
 
-    async def conclude(self, log: SessionLog, run_id: str, report: RunReport, collector: Collector, pieces: object = ()) -> None:
+    async def conclude(self, log: SessionLog, run_id: str, report: RunReport, collector: Collector,
+                       pieces: Sequence[OutputPiece] = ()) -> None:  # fmt: skip
         """Journal the outcome of a run that no turn awaits, answer its call if it is unanswered, and wake the session."""
         await log.refresh()
         while True:
@@ -284,16 +305,18 @@ class Executor:
             ]
             if any(call.id == run.call_id for call in log.state.batch.calls):
                 answer = _result(run, report, collector, passed, hint, None)
-                events.append(ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=answer.seen))
+                seen = f"{run.key}\0{answer.seen}"
+                events.append(ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=seen))
             waiting = log.state.waiting
             if waiting is not None and waiting.run_id in ("", run_id):
                 events += end_wait(waiting, "run")
             try:
-                await log.append(*events, wake="run")
+                await log.append(*events, output=pieces, wake="run")
             except SeqConflict:
                 await log.refresh()
                 continue
-            await self._runner.acknowledge(run.order, await self._route(run.order))
+            with contextlib.suppress(TargetError):  # no way in any more: nothing to tell it
+                self._forget(run.order, await self._route(run.order))
             return
 
     async def _route(self, order: RunOrder) -> Route:
@@ -309,19 +332,36 @@ class Executor:
     async def recover(self, log: SessionLog) -> None:
         """Find the outcome of every run of the session that nobody follows."""
         for run in log.state.running:
-            if run.order.run_id in self.live:
+            if self.follows(run.order.run_id):
                 continue
             if run.authority == "probe" or not run.order.supervised:
                 report = RunReport(outcome=Lost(reason="Oikos was restarted while it ran"))
                 collector = self._collector(log, run.order)
                 await self.conclude(log, run.order.run_id, report, collector, collector.finish())
                 continue
+            self._sought.add(run.order.run_id)
             self._tasks.create_task(self._follow(log.session_id, run.order))
+
+    async def _attached(self, order: RunOrder, route: Route, collector: Collector, offsets: Mapping[Stream, int]) -> RunReport:
+        """As `_guarded`, for a run that was started before."""
+        try:
+            return await self._runner.attach(order, route, collector, offsets)
+        except StoreError:
+            raise
+        except Exception as error:  # a defect of the adapter must not leave a run without an outcome
+            return RunReport(outcome=Unknown(reason=f"{type(error).__name__}: {error}"))
 
     def _collector(self, log: SessionLog, order: RunOrder) -> Collector:
         return Collector(log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets)
 
     async def _follow(self, session_id: str, order: RunOrder) -> None:
+        """Follow a run that was started before to its outcome, and journal it."""
+        try:
+            await self._follow_to_the_end(session_id, order)
+        finally:
+            self._sought.discard(order.run_id)
+
+    async def _follow_to_the_end(self, session_id: str, order: RunOrder) -> None:
         log = SessionLog(session_id, store=self._store, clock=self._clock, feed=self._feed, actor="executor")
         collector = self._collector(log, order)
         try:
@@ -331,12 +371,15 @@ class Executor:
             await self.conclude(log, order.run_id, report, collector, collector.finish())
             return
         offsets = await self._store.resume_offsets(order.run_id)
-        task = self._tasks.create_task(self._runner.attach(order, route, collector, offsets))
+        task = self._tasks.create_task(self._attached(order, route, collector, offsets))
         self.live[order.run_id] = Live(order, route, collector, task, detached=True)
         report = await task
-        pieces = collector.finish()
+        await self.conclude(log, order.run_id, report, collector, collector.finish())
         self.live.pop(order.run_id, None)
-        await self.conclude(log, order.run_id, report, collector, pieces)
+
+    def follows(self, run_id: str) -> bool:
+        """Whether this process will journal the run's outcome."""
+        return run_id in self.live or run_id in self._sought
 
     # ---- stop -----------------------------------------------------------------------------------------------------------
 
@@ -360,7 +403,11 @@ class Executor:
     # ---- identity -------------------------------------------------------------------------------------------------------
 
     async def _probe(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
-        """Before the first change on a target in a generation, ask it who it is (SPEC R5.8)."""
+        """Before the first change on a target in a generation, ask it who it is (SPEC R5.8).
+
+        Raises:
+            SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
+        """
         state = log.state
         for run in state.runs.values():
             if run.authority == "probe" and run.order.target_id == target.id and run.generation == state.generation and run.ok:
@@ -376,12 +423,7 @@ class Executor:
             order=order, call_id="", target=target.slug, step=None, risk=Risk.READ_ONLY, effects=(), canonical=order.command,
             authority="probe", admitted=admission.digest,
         )  # fmt: skip
-        try:
-            await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
-        except (SeqConflict, TargetChanged):
-            await log.refresh()
-            self._fleet.forget()
-            return await self._probe(log, target, route)
+        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
         try:
             found = await self._runner.probe(admission, route)
         except TargetError as error:

@@ -8,6 +8,7 @@ a reader that falls behind loses ephemeral items, never events.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +87,7 @@ class Feed:
         self._readers.add(reader)
         cursor = after
         try:
-            version = await self._store.data_version()
+            version, polled_s = await self._store.data_version(), asyncio.get_running_loop().time()
             for record in await self._store.load(session_id, after=cursor):
                 cursor = record.seq
                 yield record
@@ -103,15 +104,18 @@ class Feed:
                             cursor = record.seq
                             yield record
                 reader.ready.clear()
-                try:
+                with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S):
                         await reader.ready.wait()
-                except TimeoutError:
-                    newer = await self._store.data_version()
-                    if newer != version:
-                        version = newer
-                        for record in await self._store.load(session_id, after=cursor):
-                            cursor = record.seq
-                            yield record
+                now_s = asyncio.get_running_loop().time()
+                if now_s - polled_s < POLL_S:
+                    continue
+                polled_s = now_s
+                newer = await self._store.data_version()
+                if newer != version:
+                    version = newer
+                    for record in await self._store.load(session_id, after=cursor):
+                        cursor = record.seq
+                        yield record
         finally:
             self._readers.discard(reader)

@@ -123,7 +123,8 @@ class SessionLog:
             self.stage(*decision.events)
         return decision
 
-    async def append(self, *events: Event, at: Instant | None = None, wake: str = "", guard: Guard | None = None) -> None:
+    async def append(self, *events: Event, at: Instant | None = None, wake: str = "", guard: Guard | None = None,
+                     output: Sequence[OutputPiece] = ()) -> None:  # fmt: skip
         """Append staged and given events durably, right after the seq of `state`.
 
         Raises:
@@ -139,7 +140,7 @@ class SessionLog:
         after = self._after(records)
         await self._store.append(
             self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
-            wake=wake, phase=after.phase.value, waiting_for=after.waits_for, guard=guard,
+            wake=wake, phase=after.phase.value, waiting_for=after.waits_for, guard=guard, output=output,
         )  # fmt: skip
         self._staged = ()
         self._commit(records)

@@ -5,19 +5,20 @@ A turn ends only by what SPEC R1.3 lists. A failed command never ends one.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from oikos.app.arguments import mask_arguments
-from oikos.app.execute import Answer, Executor, refused
+from oikos.app.execute import Answer, Executor, not_run
 from oikos.app.feed import Delta, Feed
 from oikos.app.log import SessionLog
 from oikos.app.toolbox import TOOLS
 from oikos.app.tools import Tools
 from oikos.domain import events as ev
 from oikos.domain.agent_rules import open_steps
-from oikos.domain.errors import Code, ModelError, Refusal
+from oikos.domain.errors import ModelError
 from oikos.domain.instant import Instant
 from oikos.domain.mask import Secrets, mask_text
 from oikos.domain.session import Phase, State
@@ -72,7 +73,7 @@ class Nomos:
         except ModelError as error:
             log.stage(self._model_failed(log.state, error))
             return "model"
-        log.stage(self._said(reply))
+        log.stage(self._said(reply, log.state))
         if not reply.calls:
             return self._text_only(log)
         await self._finish_batch(log)
@@ -80,25 +81,34 @@ class Nomos:
 
     async def _ask(self, log: SessionLog, messages: Sequence[Message]) -> Reply:
         """Stream the model; deltas go to the feed only."""
+        live = _Deltas(log.session_id, self._feed, self._secrets)
         async with aclosing(self._model.stream(messages, TOOLS)) as stream:  # type: ignore[type-var]  # an async generator
             async for item in stream:
                 match item:
                     case TextDelta():
-                        if self._feed.listened:
-                            text = mask_text(item.text, self._secrets)
-                            self._feed.ephemeral(Delta(session_id=log.session_id, text=text, reasoning=item.reasoning))
+                        live.say(item)
                     case Retrying():
                         retried = ev.ModelRetried(attempt=item.attempt, delay_s=item.delay_s, reason=item.reason)
                         await log.append_outcome(retried)
                     case Reply():
+                        live.end()
                         return item
         raise ModelError("the model ended without an answer", retryable=True)
 
-    def _said(self, reply: Reply) -> ev.AssistantSaid:
-        calls = tuple(replace(call, arguments=mask_arguments(call.arguments, self._secrets)) for call in reply.calls)
+    def _said(self, reply: Reply, state: State) -> ev.AssistantSaid:
+        taken = {run.call_id for run in state.running}
+        calls: list[ev.ToolCall] = []
+        for call in reply.calls:
+            call_id = call.id
+            while call_id in taken:  # an answer must find its own call (SPEC R1.12)
+                call_id += "+"
+            taken.add(call_id)
+            calls.append(replace(call, id=call_id, arguments=mask_arguments(call.arguments, self._secrets)))
         text, reasoning = mask_text(reply.text, self._secrets), mask_text(reply.reasoning, self._secrets)
+        # a signed blob cannot be masked in part: one that holds a secret is not kept
+        opaque = reply.opaque if mask_text(reply.opaque, self._secrets) == reply.opaque else ""
         return ev.AssistantSaid(
-            text=text, reasoning=reasoning, calls=calls, opaque=reply.opaque, model=self._model.name,
+            text=text, reasoning=reasoning, calls=tuple(calls), opaque=opaque, model=self._model.name,
             tokens_in=reply.tokens_in, tokens_out=reply.tokens_out,
         )  # fmt: skip
 
@@ -108,32 +118,37 @@ class Nomos:
         """Handle the unanswered calls of the newest response, strictly in order (SPEC R1.2)."""
         parked = log.state.parked
         if parked is not None and parked.consent is not None:
-            self._tell(log, parked.event.call_id, "run", await self._executor.resume(log, parked))
+            asked = ev.ToolCall(id=parked.event.call_id, name="run", arguments=parked.event.order.command)
+            self._tell(log, asked, await self._executor.resume(log, parked))
         while True:
             call = next((call for call in log.state.batch.calls if not _answered_later(log.state, call.id)), None)
             if call is None:
                 if log.undecided and not await log.flush():
                     continue
                 return
+            if await log.settle():
+                continue
             if log.state.batch.broken or log.state.phase is not Phase.EXECUTING or _any_later(log.state):
-                self._tell(log, call.id, call.name, _not_run())
+                self._tell(log, call, not_run())
                 continue
             if call.name == "run" and log.undecided and not await log.flush():
                 continue
-            await log.settle()
             answer = await self._tools.call(log, call)
             if answer is not None:
-                self._tell(log, call.id, call.name, answer)
+                self._tell(log, call, answer)
 
-    def _tell(self, log: SessionLog, call_id: str, name: str, answer: Answer) -> None:
+    def _tell(self, log: SessionLog, call: ev.ToolCall, answer: Answer) -> None:
         if answer.told:
             return
+        name, seen = call.name, ""
+        if answer.seen and name != "wait":  # what was asked and what came back, for stuck detection (SPEC R1.5)
+            same = hashlib.sha256("\0".join((call.arguments, answer.seen)).encode("utf-8", "replace"))
+            seen = f"{name}:{same.hexdigest()[:24]}"
         log.stage(
             ev.ToolAnswered(
-                call_id=call_id, name=name, text=answer.text, refusal=answer.refusal, run_id=answer.run_id,
-                seen=f"{name}:{answer.seen}" if answer.seen and name != "wait" else "",
+                call_id=call.id, name=name, text=answer.text, refusal=answer.refusal, run_id=answer.run_id, seen=seen
             )
-        )  # fmt: skip
+        )
 
     def _await_followed(self, log: SessionLog) -> str | None:
         """After a crash a follower answers the call: wait for it before the model is asked again (SPEC R1.12)."""
@@ -230,9 +245,30 @@ def _any_later(state: State) -> bool:
     return any(_answered_later(state, call.id) for call in state.batch.calls)
 
 
-def _not_run() -> Answer:
-    refusal = Refusal(
-        code=Code.BATCH_ENDED, text="Not run: an earlier call of the same response was refused or waits.",
-        directive="Look at its result first, then decide anew.",
-    )  # fmt: skip
-    return replace(refused(refusal), seen="")
+class _Deltas:
+    """The model's answer as it comes, masked: a secret may come in pieces (SPEC R5.10)."""
+
+    def __init__(self, session_id: str, feed: Feed, secrets: Secrets) -> None:
+        self._session_id = session_id
+        self._feed = feed
+        self._secrets = secrets
+        self._held: dict[bool, str] = {}
+
+    def say(self, delta: TextDelta) -> None:
+        """Pass on whole lines: within one, anything could still become a secret."""
+        if not self._feed.listened:
+            return
+        held = self._held.get(delta.reasoning, "") + delta.text
+        at = held.rfind("\n") + 1
+        self._held[delta.reasoning] = held[at:]
+        self._publish(held[:at], delta.reasoning)
+
+    def end(self) -> None:
+        """The rest."""
+        for reasoning, text in self._held.items():
+            self._publish(text, reasoning)
+        self._held.clear()
+
+    def _publish(self, text: str, reasoning: bool) -> None:
+        if text:
+            self._feed.ephemeral(Delta(session_id=self._session_id, text=mask_text(text, self._secrets), reasoning=reasoning))

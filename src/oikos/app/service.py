@@ -142,7 +142,7 @@ class Service:
         elif card.plan is not None:
             intent = it.Approve(
                 generation=card.generation, digest=card.digest, by=by, consent_id=self._ids(), items=items, phrases=phrases,
-                duration_s=duration_s, text=text,
+                duration_s=duration_s, text=mask_text(text, self._secrets),
             )  # fmt: skip
         else:
             return Refusal(code=Code.NOTHING_PENDING, text=f"Nothing waits for an approval: {card.text}")
@@ -159,7 +159,7 @@ class Service:
 
     async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
         """A typed phrase."""
-        return await self._act(session_id, it.Confirm(phrase=phrase, by=by, consent_id=self._ids()))
+        return await self._act(session_id, it.Confirm(phrase=mask_text(phrase, self._secrets), by=by, consent_id=self._ids()))
 
     async def ask_for_changes(self, session_id: str, text: str, by: Principal) -> Done | Refusal:
         """Not like this."""
@@ -179,18 +179,19 @@ class Service:
 
     async def stop(self, session_id: str, by: Principal, *, kill: bool = True) -> Done | Refusal:
         """End the session; says for each running command whether its remote process is dead (SPEC R1.8)."""
-        running = [run for run in (await self.state(session_id)).running if run.authority != "probe"]
-        done = await self._act(session_id, it.Stop(by=by, kill=kill))
-        if isinstance(done, Refusal) or not running:
+        log = self._log(session_id, by)
+        done = await self._act(session_id, it.Stop(by=by, kill=kill), log)
+        if isinstance(done, Refusal):
             return done
         told: list[tuple[str, str]] = []
-        for run in running:
-            known = (await self._executor.kill(run.order)).value if kill else "disowned: it goes on, its outcome will be recorded"
-            told.append((run.order.run_id, known))
+        for run in log.state.running:  # as of the very decision: nothing starts after it
+            if run.authority != "probe":
+                known = (await self._executor.kill(run.order)).value if kill else "disowned: it goes on, its outcome will be recorded"
+                told.append((run.order.run_id, known))
         return Done(session_id=session_id, seq=done.seq, notice=done.notice, stopped=tuple(told))
 
-    async def _act(self, session_id: str, intent: it.OperatorIntent) -> Done | Refusal:
-        log = self._log(session_id, intent.by)
+    async def _act(self, session_id: str, intent: it.OperatorIntent, log: SessionLog | None = None) -> Done | Refusal:
+        log = log or self._log(session_id, intent.by)
         await log.refresh()
         if log.state.seq == 0:
             return Refusal(code=Code.NO_SUCH_SESSION, text=f"There is no session {session_id}: `oikos sessions` lists them.")

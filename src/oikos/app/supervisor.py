@@ -7,6 +7,7 @@ and whatever was missed is found by looking.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 
 from oikos.app.execute import Executor
@@ -46,6 +47,8 @@ class Supervisor:
         self._report = report
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._known: dict[str, tuple[int, State]] = {}
+        self._broken: dict[str, int] = {}
+        """Sessions whose events cannot be read, with the seq at which that was seen."""
 
     async def run(self, which: Callable[[], str] | None = None) -> None:
         """Work on every session, or on the one that `which` names, until cancelled."""
@@ -54,8 +57,10 @@ class Supervisor:
             for session_id, reason in await self._store.take_wakes():
                 if not only or session_id == only:
                     self._take_up(session_id, reason)
+            runs = {run.session_id for run in await self._store.runs(unfinished=True, limit=1000)}
             for row in await self._store.sessions(limit=1000):
-                if row.phase in OPEN_PHASES and (not only or row.session_id == only) and row.session_id not in self._turns:
+                concerns = row.phase in OPEN_PHASES or row.session_id in runs  # a disowned run outlives its session
+                if concerns and (not only or row.session_id == only) and row.session_id not in self._turns:
                     await self._look(row.session_id, row.seq)
             await self._wake.wait(POLL_S)
 
@@ -67,8 +72,10 @@ class Supervisor:
         """Timers and forgotten work of a session that nobody works on."""
         known = self._known.get(session_id)
         if known is None or known[0] != seq:
-            log = self._log(session_id, None)
-            known = (seq, await log.refresh())
+            found = await self._read(self._log(session_id, None), seq)
+            if found is None:
+                return
+            known = (seq, found)
             self._known[session_id] = known
         state = known[1]
         now = self._clock.now()
@@ -82,8 +89,20 @@ class Supervisor:
             await log.refresh()
             await log.decide(lambda s, at: decide(s, now_tick, at), wake="timer")
             self._known.pop(session_id, None)
-        elif any(run.order.run_id not in self._executor.live for run in state.running):
+        elif not all(self._executor.follows(run.order.run_id) for run in state.running):
             await self._adopt(session_id)
+
+    async def _read(self, log: SessionLog, seq: int = -1) -> State | None:
+        """A session's state. One whose events cannot be read is reported once and left alone; the others go on (DESIGN §1)."""
+        if seq >= 0 and self._broken.get(log.session_id) == seq:
+            return None
+        try:
+            return await log.refresh()
+        except StoreError as error:
+            if log.session_id not in self._broken:
+                self._report(log.session_id, error)
+            self._broken[log.session_id] = seq
+            return None
 
     async def _adopt(self, session_id: str) -> None:
         """Runs without a follower, of a session that waits: follow them again, under a lease of the session."""
@@ -115,7 +134,9 @@ class Supervisor:
     async def _turns_of(self, session_id: str, lease: Lease, reason: str) -> None:
         await self._store.clear_wake(session_id)
         log = self._log(session_id, lease, prompt=self._prompt())
-        state = await log.refresh()
+        state = await self._read(log)
+        if state is None:
+            return
         blocked = state.blocked
         retry = blocked is not None and blocked.retry_at is not None and self._clock.now().elapsed_since(blocked.retry_at) >= 0
         if not state.due and not retry:
@@ -132,6 +153,8 @@ class Supervisor:
             if not turn.done():
                 turn.cancel()
                 await asyncio.wait({turn})
+                with contextlib.suppress(Fenced):
+                    await log.settle()  # an outcome under way is not lost with its turn
                 if stop.done() and not stop.cancelled():
                     await self._after_stop(log.session_id, stop.result())
         finally:
@@ -164,6 +187,7 @@ class Supervisor:
         log = self._log(session_id, None)
         await log.refresh()
         await log.append_outcome(ev.TurnEnded(reason="stopped"))
+        await self._executor.recover(log)  # a start that was journalled and then cut off
 
     async def _keep(self, lease: Lease | None) -> None:
         """Renew the lease; returns when it is lost."""

@@ -34,6 +34,7 @@ PROTECTED = frozenset({"address", "user", "port", "key", "via", "jump", "become"
 """Attributes that steer connections: only an operator writes them (SPEC R2.1)."""
 FACT_KEY = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,79}")
 MAX_FACT_CHARS = 2000
+MASKED = "[masked:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +149,9 @@ class Tools:
 
     async def _run(self, call: Call) -> Answer | None:
         args = call.args
-        if "\0" in call.text("command"):
-            return refused(Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out."))
+        wrong = unusable(call.text("command"), call.text("stdin"))
+        if wrong is not None:
+            return refused(wrong)
         request = RunRequest(
             call_id=call.id, target=call.text("target"), command=call.text("command"), step=cast("int | None", args.get("step")),
             timeout_s=float(cast("float", args.get("timeout_s", DEFAULT_TIMEOUT_S))), background=bool(args.get("background", False)),
@@ -280,6 +282,23 @@ class Tools:
         return refused(refusal) if refusal is not None else answer(completed=outcome)
 
 
+def unusable(command: str, stdin: str) -> Refusal | None:
+    """What would not be carried out as it was meant: a masked secret, or a secret's reference outside standard input."""
+    if "\0" in command:
+        return Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out.")
+    if MASKED in command or MASKED in stdin:
+        return Refusal(
+            code=Code.MALFORMED_CALL, text="The command holds something that looks like a secret; it was masked, so it cannot run.",
+            directive="Get the secret with ask_operator (kind secret) and pass {{secret:NAME}} in stdin, or write the command without it.",
+        )  # fmt: skip
+    if "{{secret:" in command:
+        return Refusal(
+            code=Code.MALFORMED_CALL, text="A secret is put into standard input only, never on a command line.",
+            directive="Let the command read it from standard input and pass {{secret:NAME}} in stdin.",
+        )  # fmt: skip
+    return None
+
+
 def numbered(lines: Sequence[bytes], span: tuple[int, int] | None, needle: bytes) -> bytes:
     """Lines with their numbers from 1: those of a span (negative counts from the end) that contain the needle."""
     count = len(lines)
@@ -377,6 +396,9 @@ class Drafting:
     async def _command(self, item: str | Args, slug: str, mode: Mode) -> PlannedCommand | Refusal:
         raw: Args = {"command": item} if isinstance(item, str) else item
         text = cast("str", raw["command"])
+        wrong = unusable(text, cast("str", raw.get("stdin", "")))
+        if wrong is not None:
+            return wrong
         verdict = await self._classify(text)
         if verdict.has(EffectKind.INTERACTIVE):
             return Refusal(
@@ -424,6 +446,9 @@ class Drafting:
         if isinstance(found, Refusal):
             return found
         text = cast("str", raw["command"])
+        wrong = unusable(text, "")
+        if wrong is not None:
+            return wrong
         verdict = await self._classify(text)
         if verdict.risk is not Risk.READ_ONLY or any(effect.kind in GUARDED for effect in verdict.effects):
             why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"

@@ -15,7 +15,7 @@ from oikos.bootstrap import make_enroller, new_id, open_store, sync_targets
 from oikos.cli.paint import Paint, safe
 from oikos.config import Config, load
 from oikos.domain.errors import ConfigError, OikosError, TargetError
-from oikos.domain.inventory import NAME, AccessPath, Entity, Inventory, Mode, Transport
+from oikos.domain.inventory import NAME, AccessPath, Entity, Inventory, Mode, Route, Support, Transport
 from oikos.ports import Enroller, Store
 
 
@@ -65,7 +65,7 @@ def add(host: str, name: str, user: str, port: int, key: Path | None, via: str, 
 
 async def _add(host: str, name: str, user: str, port: int, key: Path | None, via: str, *, yes: bool) -> None:
     config = load()
-    async with open_store(config) as store, make_enroller(config) as enroller:
+    async with open_store(config) as store, make_enroller() as enroller:
         await sync_targets(store, config)
         inventory = await store.inventory()
         known = next((e for e in inventory.entities.values() if host == e.slug), None)
@@ -99,28 +99,34 @@ async def _trusted(entity: Entity, inventory: Inventory, enroller: Enroller, *, 
     access = entity.access
     if access is None or access.transport is not Transport.SSH or access.host_keys:
         return entity
-    offered = await enroller.host_keys(_with(inventory, entity), entity)
-    click.echo(f"{safe(entity.slug)} at {safe(access.address)}:{access.port} offers:")
+    offered = await enroller.offered_keys(_route(inventory, entity))
+    click.echo(f"{safe(entity.slug)} at {safe(access.address)}:{access.port} shows:")
     for key in offered:
-        click.echo(f"  {key.fingerprint}  {key.type}")
+        click.echo(f"  {key.fingerprint}  {key.public.partition(' ')[0]}")
     if not yes:
         if not sys.stdin.isatty():
             raise TargetError(f"{entity.slug}: its host keys are not trusted yet: compare them on its console, then repeat with --trust")
         if not click.confirm("Do these belong to your machine?", default=False):
             raise OikosError(f"{entity.slug} was not trusted; nothing was changed")
-    return replace(entity, access=replace(access, host_keys=tuple(key.line for key in offered)))
+    return replace(entity, access=replace(access, host_keys=tuple(key.public for key in offered)))
 
 
-def _with(inventory: Inventory, entity: Entity) -> Inventory:
-    return replace(inventory, entities={**inventory.entities, entity.id: entity})
+def _route(inventory: Inventory, entity: Entity) -> Route:
+    """The way to an entity that may not be in the inventory yet."""
+    route = replace(inventory, entities={**inventory.entities, entity.id: entity}).route(entity)
+    if route is None:
+        via = entity.access.via if entity.access is not None else ""
+        raise ConfigError(f"{entity.slug}: the way to it leads over {via or 'nothing'}, which Oikos does not know: add that first")
+    return route
 
 
 async def _tested(entity: Entity, inventory: Inventory, enroller: Enroller) -> Entity:
     """Connect, see who it is, and what durable runs it supports."""
-    full = _with(inventory, entity)
-    found = await enroller.test(full, entity)
+    found = await enroller.check(_route(inventory, entity))
     assert entity.access is not None, "only entities with an access path are tested"
-    click.echo(f"✓ {safe(entity.slug)}: {safe(found.identity.hostname)}, support {found.support}: {safe(found.why)}")
+    who = f" as {safe(found.identity.hostname)}" if found.identity is not None else ""
+    why = f": {safe(found.reason)}" if found.reason else ""
+    click.echo(f"{'✓' if found.support is Support.FULL else '!'} {safe(entity.slug)} answers{who}; support {found.support}{why}")
     return replace(entity, identity=found.identity, access=replace(entity.access, support=found.support))
 
 
@@ -136,7 +142,7 @@ def trust(names: tuple[str, ...], yes: bool, changed: bool) -> None:
 async def _trust(names: Sequence[str], *, yes: bool, changed: bool) -> None:
     config = load()
     paint = Paint.for_stream()
-    async with open_store(config) as store, make_enroller(config) as enroller:
+    async with open_store(config) as store, make_enroller() as enroller:
         await sync_targets(store, config)
         inventory = await store.inventory()
         chosen = _choose(inventory, names, changed=changed)
@@ -147,15 +153,16 @@ async def _trust(names: Sequence[str], *, yes: bool, changed: bool) -> None:
         failed = False
         for entity in chosen:
             try:
-                offered = await enroller.host_keys(inventory, entity)
+                offered = await enroller.offered_keys(_route(inventory, entity))
             except TargetError as error:
                 failed = True
                 click.echo(paint(f"✕ {safe(str(error))}", "red"), err=True)
                 continue
             click.echo(f"{safe(entity.slug)}:")
             for key in offered:
-                click.echo(f"  {key.fingerprint}  {key.type}")
-            found.append((entity, tuple(key.line for key in offered)))
+                known = "" if not key.enrolled else "  (enrolled)"
+                click.echo(f"  {key.fingerprint}  {key.public.partition(' ')[0]}{known}")
+            found.append((entity, tuple(key.public for key in offered)))
         if not found:
             raise TargetError("no host answered; nothing was changed")
         if not yes:

@@ -30,7 +30,7 @@ class LabScene:
 
     def __init__(self, name: str, seed: int) -> None:
         self._lab = Lab(f"o{os.getpid() % 0xFFFFF:x}{next(_NUMBERS) % 100:02d}")
-        self._lab.up()
+        self._lab.up(owned=True)
         try:
             self._world: World = build(name, self._lab, seed=seed)
         except BaseException:

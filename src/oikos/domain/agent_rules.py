@@ -21,11 +21,11 @@ NO_PLAN_DIRECTIVE = (
 )
 """SPEC R2.8, verbatim."""
 SUSPENDED = frozenset({Phase.AWAITING, Phase.WAITING, Phase.BLOCKED})
-"""Phases in which a call of the agent is unanswered or only a person can go on: a late or hostile call moves nothing."""
+"""Phases in which a call is unanswered or only a person can go on: a late or hostile call moves nothing."""
 OUTCOMES = frozenset({"done", "failed", "nothing_to_do"})
 ACCESS_KEYS = frozenset(
-    {"access", "address", "become", "become_password", "guest", "host_key", "host_keys", "jump", "key", "mode", "password", "port",
-     "transport", "user", "via"}
+    {"access", "address", "become", "become_password", "guest", "host_key", "host_keys", "jump", "key", "mode",
+     "password", "port", "transport", "user", "via"}
 )  # fmt: skip
 """Attributes that say how a machine is reached or what may happen on it: written by operators only (SPEC R2.1)."""
 
@@ -56,7 +56,7 @@ def decide_agent(state: State, intent: it.AgentIntent, now: Instant) -> Decision
             return Decided((asked,))
         case it.Wait():
             return _wait(state, intent, now)
-        case it.Complete():
+        case it.Complete():  # pragma: no branch: the union is closed, mypy proves it
             return _complete(state, intent)
 
 
@@ -78,8 +78,8 @@ def plan_live(state: State) -> Refusal | None:
     if state.status is PlanStatus.APPROVED and not state.operator_since_plan:
         return Refusal(
             code=Code.PLAN_LIVE, text=f"Plan {state.generation} is approved and under way.",
-            directive="Continue it with run and update_plan_step, or use ask_operator; after the operator's next message a "
-            "fresh plan may be proposed.",
+            directive="Continue it with run and update_plan_step, or use ask_operator; after the operator's next "
+            "message a fresh plan may be proposed.",
         )  # fmt: skip
     return None
 
@@ -92,7 +92,8 @@ def _set_goal(state: State, intent: it.SetGoal) -> Decision:
         if not state.operator_since_plan:
             return Refusal(
                 code=Code.GOAL_LIVE, text=f"Plan {state.generation} is live for the goal: {state.goal}",
-                directive="Go on with that plan. A new goal needs a new message of the operator, or complete_task first.",
+                directive="Go on with that plan. A new goal needs a new message of the operator, or complete_task "
+                "first.",
             )  # fmt: skip
         events.append(ev.PlanClosed(generation=state.generation, status="closed", reason="new goal"))
         if state.window is not None:
@@ -109,7 +110,12 @@ def _propose(state: State, intent: it.Propose) -> Decision:
     offset = state.next_step - 1
     steps = tuple(_renumber(step, number, offset) for number, step in enumerate(intent.steps, start=1))
     plan = Plan(
-        generation=generation, goal=state.goal, steps=steps, checks=intent.checks, creates=intent.creates, scope=intent.scope
+        generation=generation,
+        goal=state.goal,
+        steps=steps,
+        checks=intent.checks,
+        creates=intent.creates,
+        scope=intent.scope,
     )
     if plan.needs_approval and state.mode == "look":
         return Refusal(
@@ -130,11 +136,15 @@ def _propose(state: State, intent: it.Propose) -> Decision:
 def _may_propose(state: State, intent: it.Propose) -> Refusal | None:
     if not state.goal:
         return Refusal(
-            code=Code.NO_GOAL, text="There is no goal yet.", directive="Call set_goal with one sentence, then propose_plan."
+            code=Code.NO_GOAL,
+            text="There is no goal yet.",
+            directive="Call set_goal with one sentence, then propose_plan.",
         )
     if not intent.steps:
         return Refusal(
-            code=Code.EMPTY_PLAN, text="The plan has no steps.", directive="Propose at least one step with its target and commands."
+            code=Code.EMPTY_PLAN,
+            text="The plan has no steps.",
+            directive="Propose at least one step with its target and commands.",
         )
     live = plan_live(state)
     if live is not None:
@@ -157,7 +167,8 @@ def _may_propose(state: State, intent: it.Propose) -> Refusal | None:
 def propose_and_run() -> Refusal:
     """SPEC R1.2: one model response may not both propose a plan and run anything that is not read-only."""
     return Refusal(
-        code=Code.PROPOSE_AND_RUN, text="One response may not both propose a plan and run something that is not read-only.",
+        code=Code.PROPOSE_AND_RUN,
+        text="One response may not both propose a plan and run something that is not read-only.",
         directive="Propose the plan alone; run its steps in later responses.",
     )  # fmt: skip
 
@@ -188,7 +199,9 @@ def _mark_step(state: State, intent: it.MarkStep) -> Decision:
         )  # fmt: skip
     if state.status is PlanStatus.PROPOSED:
         return Refusal(
-            code=Code.AWAITING_OPERATOR, text=f"Plan {state.generation} waits for the operator's decision.", directive="Wait for it."
+            code=Code.AWAITING_OPERATOR,
+            text=f"Plan {state.generation} waits for the operator's decision.",
+            directive="Wait for it.",
         )
     return Decided((ev.StepMarked(seq=intent.seq, status=intent.status, note=intent.note),))
 
@@ -210,18 +223,22 @@ def _write_facts(state: State, intent: it.WriteFacts) -> Decision:
     forbidden = sorted({fact.key for fact in intent.facts if fact.key.strip().lower() in ACCESS_KEYS})
     if forbidden:
         return Refusal(
-            code=Code.NEEDS_OPERATOR, text=f"{', '.join(forbidden)}: how a machine is reached is written by operators only.",
+            code=Code.NEEDS_OPERATOR,
+            text=f"{', '.join(forbidden)}: how a machine is reached is written by operators only.",
             directive="Tell the operator what you found, with ask_operator or in the summary; do not write it.",
         )  # fmt: skip
     shows = run is not None and not isinstance(run.outcome, NeverStarted)
     if run is None or not shows or run.generation != state.generation or state.plan is None:
         return Refusal(
-            code=Code.UNKNOWN_RUN, text="A write-back cites the run that showed it; this id is no run of the current plan.",
+            code=Code.UNKNOWN_RUN,
+            text="A write-back cites the run that showed it; this id is no run of the current plan.",
             directive="Pass `run` with the id of a run of this plan whose output shows the value.",
         )  # fmt: skip
     if run.running:
         return Refusal(
-            code=Code.RUN_STILL_RUNNING, text=f"Run {intent.run_id[:8]} has not finished.", directive="Wait for it, then write back."
+            code=Code.RUN_STILL_RUNNING,
+            text=f"Run {intent.run_id[:8]} has not finished.",
+            directive="Wait for it, then write back.",
         )
     return Decided((ev.FactsWritten(entity_id=intent.entity_id, facts=intent.facts, run_id=intent.run_id),))
 
@@ -230,24 +247,34 @@ def _wait(state: State, intent: it.Wait, now: Instant) -> Decision:
     if intent.run_id:
         run = state.runs.get(intent.run_id)
         if run is None:
-            return Refusal(code=Code.UNKNOWN_RUN, text=f"There is no run {intent.run_id[:8]}.", directive="Name a run of this session.")
+            return Refusal(
+                code=Code.UNKNOWN_RUN,
+                text=f"There is no run {intent.run_id[:8]}.",
+                directive="Name a run of this session.",
+            )
         if not run.running:
             return Refusal(
-                code=Code.UNKNOWN_RUN, text=f"Run {intent.run_id[:8]} has finished already.", directive="Read it with read_output."
+                code=Code.UNKNOWN_RUN,
+                text=f"Run {intent.run_id[:8]} has finished already.",
+                directive="Read it with read_output.",
             )
     seconds = min(max(0.0, intent.seconds), 3600.0)  # in this order a NaN becomes 0
     until = Instant(wall_s=now.wall_s + seconds, boot_s=now.boot_s + seconds, boot_id=now.boot_id)
-    begun = ev.WaitBegun(call_id=intent.call_id, until=until, seconds=seconds, reason=intent.reason, run_id=intent.run_id)
+    begun = ev.WaitBegun(
+        call_id=intent.call_id, until=until, seconds=seconds, reason=intent.reason, run_id=intent.run_id
+    )
     return Decided((begun,))
 
 
-# ---- completion (SPEC R2.6) ---------------------------------------------------------------------------------------------
+# ---- completion (SPEC R2.6) ------------------------------------------------------------------------------------------
 
 
 def _complete(state: State, intent: it.Complete) -> Decision:
     if intent.outcome not in OUTCOMES:
         return Refusal(
-            code=Code.MALFORMED_CALL, text=f"{intent.outcome!r} is no outcome.", directive="Use done, failed or nothing_to_do."
+            code=Code.MALFORMED_CALL,
+            text=f"{intent.outcome!r} is no outcome.",
+            directive="Use done, failed or nothing_to_do.",
         )
     if not state.goal:
         return Refusal(code=Code.NO_GOAL, text="There is no goal to complete.", directive="Call set_goal first.")
@@ -270,9 +297,7 @@ def _complete(state: State, intent: it.Complete) -> Decision:
 def _current_runs(state: State) -> tuple[RunState, ...]:
     if state.plan is None:
         return ()
-    return tuple(
-        run for run in state.runs.values() if run.generation == state.generation and run.authority != "probe"
-    )
+    return tuple(run for run in state.runs.values() if run.generation == state.generation and run.authority != "probe")
 
 
 def _mutations(state: State) -> tuple[RunState, ...]:
@@ -284,11 +309,15 @@ def _complete_always(state: State, intent: it.Complete) -> Refusal | None:
     if running:
         ids = ", ".join(run.order.run_id[:8] for run in running)
         return Refusal(
-            code=Code.RUN_STILL_RUNNING, text=f"Still running: {ids}.", directive="Use wait, read the result, then complete."
+            code=Code.RUN_STILL_RUNNING,
+            text=f"Still running: {ids}.",
+            directive="Use wait, read the result, then complete.",
         )
     if state.awaiting_plan and not state.operator_since_plan:
         return Refusal(
-            code=Code.AWAITING_OPERATOR, text=f"Plan {state.generation} waits for the operator's decision.", directive="Wait for it."
+            code=Code.AWAITING_OPERATOR,
+            text=f"Plan {state.generation} waits for the operator's decision.",
+            directive="Wait for it.",
         )
     unknown = [run_id for run_id in intent.evidence if run_id not in state.runs]
     if unknown:
@@ -319,8 +348,12 @@ def _steps_closed(state: State) -> Refusal | None:
             code=Code.STEPS_OPEN, text=f"Open steps: {', '.join(map(str, open_steps))}.",
             directive="Do them, or mark each done, failed or skipped with update_plan_step and a note.",
         )  # fmt: skip
-    bare = [seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.SKIPPED and not step.note.strip()]
-    bare += [seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.FAILED and not step.note.strip()]
+    bare = [
+        seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.SKIPPED and not step.note.strip()
+    ]
+    bare += [
+        seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.FAILED and not step.note.strip()
+    ]
     if bare:
         return Refusal(
             code=Code.NO_NOTE, text=f"Steps {', '.join(map(str, bare))} were skipped or failed without a note.",
@@ -338,7 +371,8 @@ def _complete_done(state: State) -> Refusal | None:
     if changes and not plan.checks:
         return Refusal(
             code=Code.NO_CHECK, text="The plan changes something and has no check.",
-            directive="Nothing proves the goal: complete as failed, or ask the operator for leave to propose a plan with checks.",
+            directive="Nothing proves the goal: complete as failed, or ask the operator for leave to propose a plan "
+            "with checks.",
         )  # fmt: skip
     # of any generation: a change that an earlier plan left running also makes an older check worthless
     last_end = max((run.ended_seq or 0 for run in state.runs.values() if run.mutated), default=0)
@@ -348,7 +382,8 @@ def _complete_done(state: State) -> Refusal | None:
             return Refusal(
                 code=Code.CHECK_NOT_PASSED,
                 text=f"Check {number + 1} has not passed since the last change: `{check.command}` on {check.target}.",
-                directive="Run exactly that command on that target; if it does not show what is expected, go on repairing.",
+                directive="Run exactly that command on that target; if it does not show what is expected, go on "
+                "repairing.",
             )  # fmt: skip
     for seq, step in sorted(state.steps.items()):
         tried = [run for run in runs if run.step == seq]
@@ -373,7 +408,7 @@ def _complete_failed(state: State, intent: it.Complete) -> Refusal | None:
     return None
 
 
-# ---- time ---------------------------------------------------------------------------------------------------------------
+# ---- time ------------------------------------------------------------------------------------------------------------
 
 
 def decide_tick(state: State, now: Instant) -> Decided:
@@ -416,7 +451,11 @@ def end_wait(waiting: ev.WaitBegun, by: str) -> tuple[ev.Event, ...]:
 
 def _unanswered(state: State, parked: ev.RunParked) -> tuple[ev.Event, ...]:
     run_id = parked.order.run_id
-    told = {"refused": Code.DECLINED.value, "text": "Nobody answered within 24 hours.", "do": "Complete as failed, or ask."}
+    told = {
+        "refused": Code.DECLINED.value,
+        "text": "Nobody answered within 24 hours.",
+        "do": "Complete as failed, or ask.",
+    }
     return (
         ev.ApprovalUnanswered(generation=state.generation, run_id=run_id),
         ev.RunDecided(run_id=run_id, decision="unanswered"),

@@ -443,10 +443,10 @@ class SessionStopped:
 
 Event = (
     SessionOpened | OperatorSaid | SessionReopened | TurnStarted | TurnEnded | AssistantSaid | ToolAnswered | GoalSet
-    | PlanProposed | PlanAccepted | ConsentGranted | ItemTicked | PlanApproved | PlanRejected | PlanClosed | ApprovalUnanswered
-    | StepMarked | RunParked | RunDecided | RunStarted | RunDetached | RunFinished | FactsWritten | QuestionAsked
-    | QuestionAnswered | WaitBegun | WaitEnded | Nudged | LimitWarned | SessionBlocked | LimitRaised | ModelRetried
-    | WindowRenewed | WindowSuspended | WindowClosed | SessionCompleted | SessionStopped
+    | PlanProposed | PlanAccepted | ConsentGranted | ItemTicked | PlanApproved | PlanRejected | PlanClosed
+    | ApprovalUnanswered | StepMarked | RunParked | RunDecided | RunStarted | RunDetached | RunFinished | FactsWritten
+    | QuestionAsked | QuestionAnswered | WaitBegun | WaitEnded | Nudged | LimitWarned | SessionBlocked | LimitRaised
+    | ModelRetried | WindowRenewed | WindowSuspended | WindowClosed | SessionCompleted | SessionStopped
 )  # fmt: skip
 
 

@@ -17,7 +17,16 @@ from oikos.domain.consent import RUN_APPROVAL_S, Consent, Grant
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import AmbiguousName, Entity, Inventory, Mode, UnknownName
-from oikos.domain.plan import AfterFailed, Plan, PlannedCommand, PlanStatus, StepStatus, phrase_of
+from oikos.domain.plan import (
+    AfterFailed,
+    Condition,
+    Plan,
+    PlannedCommand,
+    PlanStatus,
+    PreAuthorisation,
+    StepStatus,
+    phrase_of,
+)
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
@@ -93,7 +102,7 @@ def admit_probe(state: State, target: Entity) -> Admission | Refusal:
     return seal(kind="probe", digest=target.id, target_id=target.id, authority="probe", seq=state.seq)
 
 
-# ---- refusals, in the order of R3.1 ---------------------------------------------------------------------------------------
+# ---- refusals, in the order of R3.1 ----------------------------------------------------------------------------------
 
 
 def _session(q: Question) -> Refusal | None:
@@ -107,7 +116,7 @@ def _session(q: Question) -> Refusal | None:
     if q.order.generation != state.generation:
         return Refusal(
             code=Code.STALE_GENERATION,
-            text=f"The command was asked under plan {q.order.generation}; generation {state.generation} is the plan now.",
+            text=f"The command was asked under plan {q.order.generation}; plan {state.generation} is the newest now.",
             directive="Ask for it again if the new plan still needs it.",
         )  # fmt: skip
     if q.verdict.risk is not Risk.READ_ONLY:
@@ -137,7 +146,9 @@ def name_refusal(name: UnknownName | AmbiguousName) -> Refusal:
         )  # fmt: skip
     near = f" Known targets: {', '.join(name.near)}." if name.near else " No target is configured."
     return Refusal(
-        code=Code.UNKNOWN_TARGET, text=f"There is no target {name.name}.{near}", directive="Use list_entities to see what there is."
+        code=Code.UNKNOWN_TARGET,
+        text=f"There is no target {name.name}.{near}",
+        directive="Use list_entities to see what there is.",
     )
 
 
@@ -149,7 +160,9 @@ def _order(q: Question, target: Entity) -> Refusal | None:
     )  # fmt: skip
     if same and order.run_id not in q.state.runs:
         return None
-    return Refusal(code=Code.INTERNAL, text=f"The order of run {order.run_id[:8]} is not what was asked; nothing was started.")
+    return Refusal(
+        code=Code.INTERNAL, text=f"The order of run {order.run_id[:8]} is not what was asked; nothing was started."
+    )
 
 
 def _locked(entity: Entity) -> Refusal:
@@ -172,16 +185,20 @@ def _mode(q: Question, target: Entity) -> Refusal | None:
     if hidden is not None:
         return Refusal(
             code=Code.TARGET_LOCKED,
-            text=f"The command reaches machines it does not name, and {hidden.slug}, which is locked, may be one of them.",
+            text=f"The command reaches machines it does not name, and {hidden.slug}, which is locked, may be one.",
             directive="Name each machine literally.",
         )  # fmt: skip
     if q.state.mode == "look" and q.verdict.risk is not Risk.READ_ONLY:
         return Refusal(
-            code=Code.LOOK_ONLY_SESSION, text="This session may only look.", directive="Report what would have to change."
+            code=Code.LOOK_ONLY_SESSION,
+            text="This session may only look.",
+            directive="Report what would have to change.",
         )
     if q.inventory.route(target) is None:
         return Refusal(
-            code=Code.NO_ACCESS, text=f"{target.slug} has no way in.", directive="Ask the operator to add it: `oikos fleet add`."
+            code=Code.NO_ACCESS,
+            text=f"{target.slug} has no way in.",
+            directive="Ask the operator to add it: `oikos fleet add`.",
         )
     return None
 
@@ -211,7 +228,7 @@ def _command(q: Question, plan: Plan) -> Refusal | None:
     return None
 
 
-# ---- who else the command touches -----------------------------------------------------------------------------------------
+# ---- who else the command touches ------------------------------------------------------------------------------------
 
 
 def _goes_on(run: RunState) -> bool:
@@ -250,7 +267,9 @@ def _names(entity: Entity) -> frozenset[str]:
 
 def _places(q: Question) -> Iterator[tuple[Hop, ...]]:
     """Where the command runs something or names something, the target itself included."""
-    yield from dict.fromkeys((*(action.place for action in q.verdict.actions), *(named.place for named in q.verdict.objects)))
+    yield from dict.fromkeys(
+        (*(action.place for action in q.verdict.actions), *(named.place for named in q.verdict.objects))
+    )
 
 
 def _inner_machines(q: Question, target: Entity) -> Iterator[Entity]:
@@ -315,7 +334,9 @@ def _outside(q: Question, plan: Plan, target: Entity) -> str:
         if words:
             return words
     for entity in _named_entities(q, target):
-        if entity.id not in machines and not any(_inside(q, entity, inner) for inner in (target, *_inner_machines(q, target))):
+        if entity.id not in machines and not any(
+            _inside(q, entity, inner) for inner in (target, *_inner_machines(q, target))
+        ):
             return f"{entity.slug} is not a machine of plan {plan.generation}"
     return ""
 
@@ -339,7 +360,7 @@ def _outside_place(q: Question, plan: Plan, target: Entity, action: Action) -> s
     return ""
 
 
-# ---- admission -------------------------------------------------------------------------------------------------------------
+# ---- admission -------------------------------------------------------------------------------------------------------
 
 
 def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
@@ -352,7 +373,9 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
     if outside:
         if state.status is not PlanStatus.APPROVED:
             return Refusal(
-                code=Code.OUT_OF_SCOPE, text=f"Out of scope: {outside}.", directive="Propose a plan that names the machine as a target."
+                code=Code.OUT_OF_SCOPE,
+                text=f"Out of scope: {outside}.",
+                directive="Propose a plan that names the machine as a target.",
             )
         if verdict.risk is not Risk.DESTRUCTIVE:
             return NeedsApproval(why=f"Out of scope: {outside}.", effects=guarded)
@@ -372,9 +395,7 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
 
 
 def _sealed(q: Question, authority: str) -> Admission:
-    return seal(
-        kind="run", digest=q.order.digest(), target_id=q.order.target_id, authority=authority, seq=q.state.seq
-    )
+    return seal(kind="run", digest=q.order.digest(), target_id=q.order.target_id, authority=authority, seq=q.state.seq)
 
 
 def _approval(q: Question) -> Consent | None:
@@ -382,7 +403,11 @@ def _approval(q: Question) -> Consent | None:
     consent, parked = q.approval, q.state.parked
     if consent is None or parked is None or parked.consent != consent or q.state.halted:
         return None
-    if consent.run_id != q.order.run_id or consent.digest != q.order.asked() or parked.event.order.run_id != q.order.run_id:
+    if (
+        consent.run_id != q.order.run_id
+        or consent.digest != q.order.asked()
+        or parked.event.order.run_id != q.order.run_id
+    ):
         return None
     if consent.session_id != q.state.session_id or consent.generation != q.state.generation:
         return None
@@ -422,7 +447,9 @@ def _mutation(q: Question, beyond: tuple[Effect, ...]) -> Outcome:
     return NeedsApproval(why="The window has ended.", offers_reopen=True)
 
 
-def _destructive(q: Question, plan: Plan, guarded: tuple[Effect, ...], beyond: tuple[Effect, ...], outside: str) -> Outcome:
+def _destructive(
+    q: Question, plan: Plan, guarded: tuple[Effect, ...], beyond: tuple[Effect, ...], outside: str
+) -> Outcome:
     consent = _ticking_consent(q)
     item = _preauthorised(q, plan)
     if consent is not None and item is not None and not beyond and not outside:
@@ -456,31 +483,21 @@ def _preauthorised(q: Question, plan: Plan) -> int | None:
     for number, (step, planned) in enumerate(plan.destructive_items(), start=1):
         if number not in q.state.items or step.target_id != q.order.target_id:
             continue
-        if not _same_command(planned, q):
+        pre = planned.preauthorise
+        assert pre is not None, "destructive_items are the marked commands"
+        if not _same_command(planned, pre, q):
             continue
-        if _condition_holds(q.state, plan, planned) and _uses(q.state, planned, step.target_id) < _max_uses(planned):
+        if _condition_holds(q.state, plan, pre.condition) and _uses(q.state, planned, step.target_id) < pre.max_uses:
             return number
     return None
 
 
-def _same_command(planned: PlannedCommand, q: Question) -> bool:
-    if planned.stdin != q.order.stdin or planned.preauthorise is None:
-        return False
-    same_argv = bool(planned.canonical) and planned.canonical == q.verdict.canonical
-    obj = planned.preauthorise.object
-    named = any((o.kind, o.name) == (obj.kind, obj.name) for o in q.verdict.objects)
-    return same_argv and named
+def _same_command(planned: PlannedCommand, pre: PreAuthorisation, q: Question) -> bool:
+    same_argv = bool(planned.canonical) and planned.canonical == q.verdict.canonical and planned.stdin == q.order.stdin
+    return same_argv and any((o.kind, o.name) == (pre.object.kind, pre.object.name) for o in q.verdict.objects)
 
 
-def _max_uses(planned: PlannedCommand) -> int:
-    return planned.preauthorise.max_uses if planned.preauthorise is not None else 0
-
-
-def _condition_holds(state: State, plan: Plan, planned: PlannedCommand) -> bool:
-    pre = planned.preauthorise
-    if pre is None:
-        return False
-    condition = pre.condition
+def _condition_holds(state: State, plan: Plan, condition: Condition) -> bool:
     if not isinstance(condition, AfterFailed):
         return True
     step = state.steps.get(condition.step)
@@ -512,7 +529,9 @@ def _outcome_unknown(q: Question) -> bool:
 def _uses(state: State, planned: PlannedCommand, target_id: str) -> int:
     """Uses are counted at the start and refunded only for a proven never-started."""
     key = run_key(target_id, planned.canonical, planned.stdin)
-    return sum(1 for run in state.runs.values() if run.key == key and not _refunded(run) and "preauthorised:" in run.authority)
+    return sum(
+        1 for run in state.runs.values() if run.key == key and not _refunded(run) and "preauthorised:" in run.authority
+    )
 
 
 def _refunded(run: RunState) -> bool:

@@ -8,7 +8,7 @@ from oikos.domain.consent import WINDOW_CHOICES_S, Principal
 from oikos.domain.inventory import Fact
 from oikos.domain.plan import Check, Creates, Scope, Step, StepStatus
 
-# ---- operators (SPEC R1.11) -------------------------------------------------------------------------------------------
+# ---- operators (SPEC R1.11) ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Raise:
 
 OperatorIntent = Send | Approve | ApproveRun | Confirm | AskForChanges | Reject | Revoke | Stop | Raise
 
-# ---- the agent (SPEC §2); targets and risks are resolved before ----------------------------------------------------------
+# ---- the agent (SPEC §2); targets and risks are resolved before ------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class Complete:
 
 AgentIntent = SetGoal | Propose | MarkStep | WriteFacts | Ask | Wait | Complete
 
-# ---- time and the supervisor -------------------------------------------------------------------------------------------
+# ---- time and the supervisor -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

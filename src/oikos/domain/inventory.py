@@ -152,7 +152,7 @@ class Route:
                     words.append(f"ssh {path.user}@{path.address}:{path.port}")
                 case Transport.PCT:
                     words.append(f"pct {path.guest} on {entity.slug}")
-                case Transport.DOCKER:
+                case Transport.DOCKER:  # pragma: no branch: the union is closed, mypy proves it
                     words.append(f"docker {path.guest} on {entity.slug}")
         return " > ".join(words)
 

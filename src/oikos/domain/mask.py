@@ -77,7 +77,8 @@ _WORD_BEFORE = re.compile(rb"([A-Za-z]+)[ \t]+[\"']?$")
 _PEM = re.compile(
     rb"-----BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\r?\n|\\r\\n|\\n)?"
     rb"(?:[ \t>|]{0,40}(?:[A-Za-z0-9+/=]{1,128}|[A-Za-z\-]{2,24}:[ ][^\n\\]{0,128})?[ \t]*(?:\r?\n|\\r\\n|\\n))*"
-    rb"[ \t>|]{0,40}(?:-----END[ ][A-Z0-9 ]{3,60}-----|[A-Za-z0-9+/=]{0,128})",
+    rb"[ \t>|]{0,40}(?:-----END[ ][A-Z0-9 ]{3,60}-----|-----(?:E|EN|END[A-Z0-9 ]{0,64}-{0,4})?\Z|-{1,4}\Z"
+    rb"|[A-Za-z0-9+/=]{0,128})",
 )
 _SHAPES: Final = tuple(
     (needle, name, re.compile(pattern))
@@ -319,11 +320,11 @@ def _harmless(key: bytes, value: bytes) -> bool:
     if _HARMLESS.fullmatch(value):
         return True
     counted = {part.lower() for part in _WORD_PART.findall(key)} & {b"key", b"keys", b"token", b"tokens"}
-    return bool(counted) and _NUMBER.fullmatch(value) is not None
+    return bool(counted) and _NUMBER.fullmatch(value.split(b" ")[0]) is not None
 
 
 def _name(key: bytes) -> str:
-    return key.decode("ascii")
+    return key.decode("ascii").lstrip("-")
 
 
 def _merge(segments: Iterable[_Segment]) -> list[_Segment]:

@@ -10,7 +10,15 @@ from oikos.domain import intents as it
 from oikos.domain.agent_rules import end_wait
 from oikos.domain.assent import Answer, Pending, Reading, read
 from oikos.domain.consent import (
-    CHAT_ASSENT_S, PARKED_RUN_S, PLAN_CARD_S, WINDOW_CHOICES_S, Channel, Consent, Grant, Principal, Role,
+    CHAT_ASSENT_S,
+    PARKED_RUN_S,
+    PLAN_CARD_S,
+    WINDOW_CHOICES_S,
+    Channel,
+    Consent,
+    Grant,
+    Principal,
+    Role,
 )  # fmt: skip
 from oikos.domain.decision import Decided, Decision
 from oikos.domain.errors import Code, Refusal
@@ -22,7 +30,9 @@ from oikos.domain.state import TERMINAL, Parked, Phase, State
 def decide_operator(state: State, intent: it.OperatorIntent, now: Instant) -> Decision:
     """Events, or a refusal that names state, generation and who decided."""
     if intent.by.role.rank < Role.OPERATOR.rank:
-        return Refusal(code=Code.NOT_APPROVER, text=f"{intent.by.id} is a viewer and cannot act on a session; ask an admin.")
+        return Refusal(
+            code=Code.NOT_APPROVER, text=f"{intent.by.id} is a viewer and cannot act on a session; ask an admin."
+        )
     match intent:
         case it.Send():
             return _send(state, intent, now)
@@ -40,7 +50,7 @@ def decide_operator(state: State, intent: it.OperatorIntent, now: Instant) -> De
             return _revoke(state, intent)
         case it.Stop():
             return _stop(state, intent)
-        case it.Raise():
+        case it.Raise():  # pragma: no branch: the union is closed, mypy proves it
             return _raise(state, intent)
 
 
@@ -57,14 +67,13 @@ def not_now(state: State, action: str) -> Refusal:
     return Refusal(code=code, text=f"Cannot {action}: {where}. A message to the session goes on from here.")
 
 
-# ---- messages ---------------------------------------------------------------------------------------------------------
+# ---- messages --------------------------------------------------------------------------------------------------------
 
 
 def _send(state: State, intent: it.Send, now: Instant) -> Decision:
     pending = Pending(
         generation=state.generation if state.awaiting_plan or state.awaiting_run else None,
         question=state.question is not None,
-        destructive=bool(state.parked and state.awaiting_run and state.parked.event.phrase),
         targets=tuple(entry.slug for entry in state.plan.scope) if state.plan is not None else (),
     )
     answer = read(intent.text, pending)
@@ -79,7 +88,7 @@ def _send(state: State, intent: it.Send, now: Instant) -> Decision:
             return _assent(state, intent, now)
         case Reading.CLARIFY:
             return _clarify(state, intent, answer)
-        case Reading.COMMENT:
+        case Reading.COMMENT:  # pragma: no branch: the union is closed, mypy proves it
             return _comment(state, intent)
 
 
@@ -132,7 +141,9 @@ def _reopen(state: State) -> tuple[ev.Event, ...]:
 
 def _assent(state: State, intent: it.Send, now: Instant) -> Decision:
     if state.phase is Phase.STOPPED:
-        return Refusal(code=Code.NOTHING_PENDING, text="Nothing is pending: the session was stopped. Say what you want done.")
+        return Refusal(
+            code=Code.NOTHING_PENDING, text="Nothing is pending: the session was stopped. Say what you want done."
+        )
     if state.phase in TERMINAL or state.phase is Phase.IDLE:
         return _comment(state, intent)
     if state.awaiting_run or (state.awaiting_plan and state.phase is Phase.AWAITING):
@@ -140,7 +151,9 @@ def _assent(state: State, intent: it.Send, now: Instant) -> Decision:
     if state.question is not None:
         return _answer(state, intent)
     if state.blocked is not None and state.blocked.on == "limit":
-        return Decided((_said(intent, Reading.ASSENT, wakes=False), ev.LimitRaised(by=intent.by.id)), "Limits raised; going on.")
+        return Decided(
+            (_said(intent, Reading.ASSENT, wakes=False), ev.LimitRaised(by=intent.by.id)), "Limits raised; going on."
+        )
     window = state.window
     if window is not None and state.plan is not None and window.remaining_s(now) > 0 and not state.clock_set_back(now):
         refusal = _may_consent(state, intent.by)
@@ -152,7 +165,8 @@ def _assent(state: State, intent: it.Send, now: Instant) -> Decision:
 
 def _renew(state: State, intent: it.Send, now: Instant) -> Decision:
     window, plan = state.window, state.plan
-    assert window is not None and plan is not None, "only called with a window"
+    assert window is not None, "only called with a window"
+    assert plan is not None, "a window has its plan"
     consent = _consent(
         state, plan, Grant.RENEW, intent.by, intent.consent_id, now, duration_s=window.duration_s, text=intent.text,
     )  # fmt: skip
@@ -171,16 +185,28 @@ def _chat_consent(state: State, intent: it.Send, now: Instant) -> Decision:
     parked = state.parked if state.awaiting_run else None
     shown_at = parked.at if parked is not None else state.proposed_at
     if shown_at is None or not 0 <= now.elapsed_since(shown_at) <= CHAT_ASSENT_S:
-        return _pending_comment(state, intent, "It was shown more than 30 minutes ago: look again and approve it on its card.")
+        return _pending_comment(
+            state, intent, "It was shown more than 30 minutes ago: look again and approve it on its card."
+        )
     if parked is not None:
         event = parked.event
         if event.phrase:
-            return _pending_comment(state, intent, f"A destructive run is never approved in chat: type `{event.phrase}`.")
+            return _pending_comment(
+                state, intent, f"A destructive run is never approved in chat: type `{event.phrase}`."
+            )
         if event.effects:
             return _pending_comment(state, intent, "Its effects go beyond the plan: approve it on its card.")
         if intent.shown_digest != event.order.asked():
             return _pending_comment(state, intent, "The run that waits is not the one that was shown: look again.")
-        return _grant_run(state, parked, intent.by, intent.consent_id, now, text=intent.text, extra=(_said(intent, Reading.ASSENT, wakes=False),))
+        return _grant_run(
+            state,
+            parked,
+            intent.by,
+            intent.consent_id,
+            now,
+            text=intent.text,
+            extra=(_said(intent, Reading.ASSENT, wakes=False),),
+        )
     plan = state.plan
     assert plan is not None, "a plan is pending"
     if (intent.shown_generation, intent.shown_digest) != (plan.generation, state.digest):
@@ -198,9 +224,7 @@ def _pending_comment(state: State, intent: it.Send, why: str) -> Decision:
 
 
 def _clarify(state: State, intent: it.Send, answer: Answer) -> Decision:
-    notice = f"{answer.reason} Nothing was approved."
-    if state.waits_for:
-        notice += f" Still waiting: {state.waits_for}"
+    notice = f"{answer.reason} Nothing was approved. Still waiting: {state.waits_for}"
     if state.question is not None and state.awaiting_plan:  # it could mean either, so it is neither (SPEC R3.7)
         return Decided((_said(intent, Reading.CLARIFY, wakes=False),), notice)
     return _comment(state, intent, Reading.CLARIFY, notice)
@@ -208,7 +232,9 @@ def _clarify(state: State, intent: it.Send, answer: Answer) -> Decision:
 
 def _refusal(state: State, intent: it.Send) -> Decision:
     if state.awaiting_run or (state.awaiting_plan and state.phase is Phase.AWAITING):
-        return _reject(state, it.Reject(by=intent.by, reason=intent.text), said=_said(intent, Reading.REFUSAL, wakes=False))
+        return _reject(
+            state, it.Reject(by=intent.by, reason=intent.text), said=_said(intent, Reading.REFUSAL, wakes=False)
+        )
     question = state.question
     if question is not None and intent.text.strip().casefold() in {choice.casefold() for choice in question.choices}:
         return _answer(state, intent)
@@ -221,7 +247,9 @@ def _refusal(state: State, intent: it.Send) -> Decision:
 
 def _halt(state: State, intent: it.Send) -> Decision:
     if state.awaiting_run or (state.awaiting_plan and state.phase is Phase.AWAITING):
-        return _reject(state, it.Reject(by=intent.by, reason=intent.text), said=_said(intent, Reading.HALT, wakes=False))
+        return _reject(
+            state, it.Reject(by=intent.by, reason=intent.text), said=_said(intent, Reading.HALT, wakes=False)
+        )
     if state.phase in TERMINAL:
         return Decided((_said(intent, Reading.HALT, wakes=False),), f"Noted; the session stays {state.phase}.")
     if state.phase is Phase.IDLE:
@@ -239,7 +267,7 @@ def _halt(state: State, intent: it.Send) -> Decision:
     return Decided((*suspend, said, *waiting, blocked), "Suspended: nothing more starts. Stop it, or say go to resume.")
 
 
-# ---- consent ----------------------------------------------------------------------------------------------------------
+# ---- consent ---------------------------------------------------------------------------------------------------------
 
 
 def _may_consent(state: State, by: Principal) -> Refusal | None:
@@ -258,15 +286,15 @@ def _consent(
     items: tuple[int, ...] = (), text: str = "", run_id: str = "", digest: str = "",
 ) -> Consent:  # fmt: skip
     return Consent(
-        id=consent_id, grant=grant, session_id=state.session_id, generation=plan.generation, digest=digest or state.digest,
-        machines=plan.machines(), items=items, duration_s=duration_s, at=now, by=by.id, channel=by.channel, run_id=run_id,
-        text=text,
+        id=consent_id, grant=grant, session_id=state.session_id, generation=plan.generation,
+        digest=digest or state.digest, machines=plan.machines(), items=items, duration_s=duration_s, at=now, by=by.id,
+        channel=by.channel, run_id=run_id, text=text,
     )  # fmt: skip
 
 
 def _grant_plan(
-    state: State, plan: Plan, by: Principal, consent_id: str, now: Instant, *, items: tuple[int, ...], duration_s: float,
-    text: str, extra: tuple[ev.Event, ...] = (),
+    state: State, plan: Plan, by: Principal, consent_id: str, now: Instant, *, items: tuple[int, ...],
+    duration_s: float, text: str, extra: tuple[ev.Event, ...] = (),
 ) -> Decided:  # fmt: skip
     consent = _consent(state, plan, Grant.PLAN, by, consent_id, now, duration_s=duration_s, items=items, text=text)
     approved = ev.PlanApproved(generation=plan.generation, digest=state.digest, consent_id=consent.id, items=items)
@@ -278,16 +306,24 @@ def _grant_plan(
 
 
 def _grant_run(
-    state: State, parked: Parked, by: Principal, consent_id: str, now: Instant, *, text: str = "", reopen_s: float = 0.0,
-    extra: tuple[ev.Event, ...] = (),
+    state: State, parked: Parked, by: Principal, consent_id: str, now: Instant, *, text: str = "",
+    reopen_s: float = 0.0, extra: tuple[ev.Event, ...] = (),
 ) -> Decision:  # fmt: skip
     plan = state.plan
-    if plan is None:
-        return not_now(state, "approve this run")
+    assert plan is not None, "a run parks under an approved plan only"
     order = parked.event.order
     grant = Grant.REOPEN if reopen_s else Grant.RUN
     consent = _consent(
-        state, plan, grant, by, consent_id, now, duration_s=reopen_s, text=text, run_id=order.run_id, digest=order.asked()
+        state,
+        plan,
+        grant,
+        by,
+        consent_id,
+        now,
+        duration_s=reopen_s,
+        text=text,
+        run_id=order.run_id,
+        digest=order.asked(),
     )
     decided = ev.RunDecided(run_id=order.run_id, decision="approved", by=by.id, consent_id=consent.id)
     return Decided((*extra, ev.ConsentGranted(consent=consent), decided), f"Run {order.run_id[:8]} approved, once.")
@@ -295,7 +331,12 @@ def _grant_run(
 
 def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
     plan = state.plan
-    if not state.awaiting_plan or plan is None or state.phase in (Phase.IDLE, Phase.WAITING, *TERMINAL) or state.awaiting_run:
+    if (
+        not state.awaiting_plan
+        or plan is None
+        or state.phase in (Phase.IDLE, Phase.WAITING, *TERMINAL)
+        or state.awaiting_run
+    ):
         if plan is not None and intent.generation != plan.generation:
             return _stale(state, intent)
         return not_now(state, f"approve plan {intent.generation}")
@@ -307,11 +348,13 @@ def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
     if intent.digest != state.digest:
         return Refusal(
             code=Code.STALE_DIGEST,
-            text=f"Plan {plan.generation} is not the one that was shown (shown {intent.digest[:8]}, now {state.digest[:8]}): "
-            "look at the difference and decide again.",
+            text=f"Plan {plan.generation} is not the one that was shown (shown {intent.digest[:8]}, now "
+            f"{state.digest[:8]}): look at the difference and decide again.",
         )
     if state.proposed_at is None or not 0 <= now.elapsed_since(state.proposed_at) <= PLAN_CARD_S:
-        return Refusal(code=Code.EXPIRED, text=f"Plan {plan.generation} was proposed more than 24 h ago: ask for a new one.")
+        return Refusal(
+            code=Code.EXPIRED, text=f"Plan {plan.generation} was proposed more than 24 h ago: ask for a new one."
+        )
     if intent.duration_s not in WINDOW_CHOICES_S:
         choices = ", ".join(f"{seconds / 60:.0f}" for seconds in WINDOW_CHOICES_S)
         return Refusal(code=Code.WRONG_STATE, text=f"A window lasts one of {choices} minutes.")
@@ -326,11 +369,14 @@ def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
             return Refusal(code=Code.WRONG_PHRASE, text=f"Item {item} is destructive: type `{phrase}` to allow it.")
         typed.remove(phrase)  # one typing ticks one item, also where two have the same phrase
     items = tuple(sorted({*intent.items, *state.ticked}))
-    return _grant_plan(state, plan, intent.by, intent.consent_id, now, items=items, duration_s=intent.duration_s, text=intent.text)
+    return _grant_plan(
+        state, plan, intent.by, intent.consent_id, now, items=items, duration_s=intent.duration_s, text=intent.text
+    )
 
 
 def _stale(state: State, intent: it.Approve) -> Refusal:
-    text = f"Plan {intent.generation} is not the plan that waits: the session is {state.phase}, generation {state.generation}"
+    text = f"Plan {intent.generation} is not the plan that waits: the session is {state.phase}"
+    text += f", generation {state.generation}"
     if state.decided:
         text += f"; {state.decided}"
     return Refusal(code=Code.STALE_GENERATION, text=f"{text}. Look again.")
@@ -346,9 +392,13 @@ def _approve_run(state: State, intent: it.ApproveRun, now: Instant) -> Decision:
     if intent.digest != parked.event.order.asked():
         return Refusal(code=Code.STALE_DIGEST, text="The run that waits is not the one that was shown: look again.")
     if parked.event.phrase:
-        return Refusal(code=Code.WRONG_PHRASE, text=f"The run is destructive: type `{parked.event.phrase}` to confirm it.")
+        return Refusal(
+            code=Code.WRONG_PHRASE, text=f"The run is destructive: type `{parked.event.phrase}` to confirm it."
+        )
     if intent.reopen_s and (not parked.event.offers_reopen or intent.reopen_s not in WINDOW_CHOICES_S):
-        return Refusal(code=Code.WRONG_STATE, text="This run does not offer to reopen the window: approve just the run.")
+        return Refusal(
+            code=Code.WRONG_STATE, text="This run does not offer to reopen the window: approve just the run."
+        )
     return _grant_run(state, parked, intent.by, intent.consent_id, now, reopen_s=intent.reopen_s)
 
 
@@ -379,10 +429,12 @@ def _confirm(state: State, intent: it.Confirm, now: Instant) -> Decision:
         if pre is not None and pre.phrase == intent.phrase.strip() and number not in state.ticked:
             ticked = ev.ItemTicked(generation=plan.generation, item=number, by=intent.by.id, text=intent.phrase)
             return Decided((ticked,), f"Item {number} ticked; approve the plan to allow it.")
-    return Refusal(code=Code.WRONG_PHRASE, text=f"No destructive item of plan {plan.generation} has the phrase `{intent.phrase}`.")
+    return Refusal(
+        code=Code.WRONG_PHRASE, text=f"No destructive item of plan {plan.generation} has the phrase `{intent.phrase}`."
+    )
 
 
-# ---- the other decisions ------------------------------------------------------------------------------------------------
+# ---- the other decisions ---------------------------------------------------------------------------------------------
 
 
 def _ask_for_changes(state: State, intent: it.AskForChanges) -> Decision:
@@ -399,7 +451,8 @@ def _declined(parked: Parked, by: Principal, comment: str = "", decision: str = 
     run_id = parked.event.order.run_id
     decided = ev.RunDecided(run_id=run_id, decision=decision, by=by.id, comment=comment)
     told = {"refused": Code.DECLINED.value, "text": f"The operator {decision} this command.", "comment": comment,
-            "do": "Do not ask for the same command again in this plan: take another way, or complete as failed."}  # fmt: skip
+            "do": "Do not ask for the same command again in this plan: take another way, or complete as "
+            "failed."}  # fmt: skip
     answer = ev.ToolAnswered(
         call_id=parked.event.call_id, name="run", text=json.dumps(told, ensure_ascii=False), refusal=Code.DECLINED.value
     )

@@ -177,9 +177,7 @@ class Plan:
     @property
     def needs_approval(self) -> bool:
         """Whether a person must decide: anything but reads without a guarded effect (SPEC R2.4)."""
-        return self.risk is not Risk.READ_ONLY or any(
-            self.guarded(command.effects) for _, command in self.commands()
-        )
+        return self.risk is not Risk.READ_ONLY or any(self.guarded(command.effects) for _, command in self.commands())
 
     def commands(self) -> Iterator[tuple[Step, PlannedCommand]]:
         """Every command with its step, in order."""
@@ -223,7 +221,8 @@ class Plan:
                 *(word for made in self.creates for word in ("creates", made.name, made.kind, made.on_target_id)),
                 *(word for step in self.steps for word in _step_words(step, self.steps[0].seq)),
                 *(word for check in self.checks for word in (
-                    "check", check.target_id or check.target, check.command, repr(check.expect_exit), check.expect_text)),
+                    "check", check.target_id or check.target, check.command, repr(check.expect_exit),
+                    check.expect_text)),
             ]
         )  # fmt: skip
 

@@ -268,10 +268,10 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
             return _operator_said(state, event)
         case ev.SessionReopened():
             return replace(
-                state, phase=Phase.EXECUTING, goal="", outcome="", summary="", plan=None, status=PlanStatus.CLOSED, steps={},
-                window=None, parked=None, question=None, waiting=None, blocked=None, declined=frozenset(), cited=frozenset(),
-                hold_proposals=False, usage=Usage(), raises=0, batch=_rest(state.batch), nudged=False, repeats=("", 0),
-                repeat_nudged=False, runs=_still_running(state),
+                state, phase=Phase.EXECUTING, goal="", outcome="", summary="", plan=None, status=PlanStatus.CLOSED,
+                steps={}, window=None, parked=None, question=None, waiting=None, blocked=None, declined=frozenset(),
+                cited=frozenset(), hold_proposals=False, usage=Usage(), raises=0, batch=_rest(state.batch),
+                nudged=False, repeats=("", 0), repeat_nudged=False, runs=_still_running(state),
             )  # fmt: skip
         case ev.TurnStarted():
             state = replace(state, turn=True, turn_acted=False, nudged=False, repeats=("", 0), repeat_nudged=False)
@@ -289,11 +289,15 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
         case ev.PlanProposed():
             return _plan_proposed(state, event, at)
         case ev.PlanAccepted():
-            return replace(state, status=PlanStatus.ACCEPTED, counted_plans=state.counted_plans + 1, phase=Phase.EXECUTING)
+            return replace(
+                state, status=PlanStatus.ACCEPTED, counted_plans=state.counted_plans + 1, phase=Phase.EXECUTING
+            )
         case ev.ConsentGranted():
             return _consent_granted(state, event.consent)
         case ev.ItemTicked():
-            return replace(state, ticked=state.ticked | {event.item}, decided=f"item {event.item} was ticked by {event.by}")
+            return replace(
+                state, ticked=state.ticked | {event.item}, decided=f"item {event.item} was ticked by {event.by}"
+            )
         case ev.PlanApproved():
             return _plan_approved(state, event)
         case ev.PlanRejected():
@@ -329,7 +333,12 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
             return replace(state, question=event, phase=Phase.BLOCKED)
         case ev.QuestionAnswered():
             return replace(
-                state, question=None, blocked=None, phase=Phase.EXECUTING, operator_since_plan=True, hold_proposals=False
+                state,
+                question=None,
+                blocked=None,
+                phase=Phase.EXECUTING,
+                operator_since_plan=True,
+                hold_proposals=False,
             )
         case ev.WaitBegun():
             return replace(state, waiting=event, phase=Phase.WAITING)
@@ -359,10 +368,10 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
         case ev.SessionCompleted():
             phase = Phase.FAILED if event.outcome == "failed" else Phase.DONE
             return replace(
-                state, phase=phase, outcome=event.outcome, summary=event.summary, window=None, parked=None, question=None,
-                waiting=None, blocked=None,
+                state, phase=phase, outcome=event.outcome, summary=event.summary, window=None, parked=None,
+                question=None, waiting=None, blocked=None,
             )  # fmt: skip
-        case ev.SessionStopped():
+        case ev.SessionStopped():  # pragma: no branch: the union is closed, mypy proves it
             return replace(
                 state, phase=Phase.STOPPED, outcome="stopped", window=None, parked=None, question=None, waiting=None,
                 blocked=None, decided=f"stopped by {event.by}",
@@ -423,7 +432,8 @@ def _plan_proposed(state: State, event: ev.PlanProposed, at: Instant) -> State:
         ticked=frozenset(), items=(), steps=steps, next_step=max((step.seq for step in plan.steps), default=0) + 1,
         window=None, runs=_still_running(state), declined=frozenset(), cited=frozenset(), operator_since_plan=False,
         phase=Phase.AWAITING if plan.needs_approval else Phase.EXECUTING, turn_acted=True, nudged=False,
-        batch=replace(state.batch, proposed=True, broken=state.batch.broken or plan.needs_approval), usage=Usage(since=at), raises=0,
+        batch=replace(state.batch, proposed=True, broken=state.batch.broken or plan.needs_approval),
+        usage=Usage(since=at), raises=0,
     )  # fmt: skip
 
 
@@ -478,8 +488,8 @@ def _run_started(state: State, event: ev.RunStarted, seq: int) -> State:
     order = event.order
     run = RunState(
         order=order, call_id=event.call_id, target=event.target, step=event.step, risk=event.risk,
-        key=run_key(order.target_id, event.canonical or order.command, order.stdin), authority=event.authority, started_seq=seq,
-        generation=order.generation, check=event.check,
+        key=run_key(order.target_id, event.canonical or order.command, order.stdin), authority=event.authority,
+        started_seq=seq, generation=order.generation, check=event.check,
     )  # fmt: skip
     steps = state.steps
     if event.step is not None and event.step in steps and steps[event.step].status is not StepStatus.RUNNING:
@@ -493,7 +503,13 @@ def _run_started(state: State, event: ev.RunStarted, seq: int) -> State:
         batch = replace(batch, ran_reads=batch.ran_reads or reads, mutated=batch.mutated or not reads)
     usage = replace(state.usage, runs=state.usage.runs + 1)
     return replace(
-        state, runs={**state.runs, order.run_id: run}, steps=steps, parked=parked, turn_acted=True, batch=batch, usage=usage
+        state,
+        runs={**state.runs, order.run_id: run},
+        steps=steps,
+        parked=parked,
+        turn_acted=True,
+        batch=batch,
+        usage=usage,
     )
 
 

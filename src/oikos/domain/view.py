@@ -57,10 +57,9 @@ def for_model(
         note = f"[{missing_bytes} of {total_bytes} bytes were not kept]"
         return View(text=f"{text.rstrip()}\n{note}\n", whole=False)
     head = text[:head_chars]
-    tail = text[len(text) - tail_chars :]
     head = head[: head.rfind("\n", head_chars // 2) + 1 or head_chars]
-    start = tail.find("\n", 0, tail_chars // 2) + 1
-    tail = tail[start:]
+    start = len(text) - tail_chars
+    tail = text[text.find("\n", start - 1, start + tail_chars // 2) + 1 or start :]
     left_out = text[len(head) : len(text) - len(tail)]
     lines = left_out.count("\n")
     first = head.count("\n") + 1

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from oikos.adapters.model.document import Node, read
+from oikos.adapters.model.scripted import load_script
 from oikos.domain.errors import ConfigError
+from oikos.domain.inventory import NAME, Mode
+
+_T = TypeVar("_T")
 
 FLAGS = frozenset(
     {
@@ -15,13 +20,24 @@ FLAGS = frozenset(
         "no_mutation_before_approval", "no_wrong_target", "verified_after_last_mutation",
     }
 )  # fmt: skip
-COUNTS = frozenset({"proposes_plan", "plan_generations", "max_run_calls", "max_operator_ticks", "approvals", "recovers_from"})
+COUNTS = frozenset(
+    {"proposes_plan", "plan_generations", "max_run_calls", "max_operator_ticks", "approvals", "recovers_from"}
+)
+BARE_COUNTS = frozenset({"proposes_plan", "recovers_from"})
+"""Counts that mean "at least one" when no number is given; the others need theirs."""
 TEXTS = frozenset({"answer_contains", "secret_absent"})
 KINDS = FLAGS | COUNTS | TEXTS | {"completes", "fact_equals", "target_state", "budget"}
 """The closed set of assertion kinds (SPEC R9.2)."""
-DECISIONS = ("approve", "reject", "changes", "answer", "confirm", "leave")
-CARDS = ("plan", "run", "question", "limit")
-WORLDS = ("backup", "service_down")
+BUDGETS = ("iterations", "tokens", "runs")
+
+DECISIONS = ("approve", "reject", "changes", "answer", "confirm", "raise", "stop", "leave")
+WORDED = frozenset({"changes", "answer", "confirm"})
+"""Decisions that are nothing without a text."""
+CARDS = ("plan", "run", "question", "limit", "nudge", "repetition", "halted")
+LOCAL = "local"
+"""The world that is a directory of this machine; all others are lab hosts."""
+WORLDS = (LOCAL, "bare", "backup", "service_down")
+CRASHES = ("turn.started", "assistant.said", "plan.approved", "run.started", "run.finished", "tool.answered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +68,45 @@ class OperatorRule:
     do: str
     generation: int | None = None
     text: str = ""
+    phrases: tuple[str, ...] = ()
+    """Typed beside an approval: the destructive items it allows."""
     times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """An entity that is in the inventory without a way in."""
+    """What the inventory knows beforehand: an entity without a way in, or more about one that the world made."""
 
     name: str
-    kind: str
+    kind: str = "host"
     parent: str = ""
+    mode: Mode | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followup:
+    """The operator's next message; `fresh` opens another session in the same home for it."""
+
+    text: str
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """Kill -9 the process that does the work, `after_s` seconds after an event of this kind."""
+
+    at: str
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injected:
+    """A fault of the lab, put into one host before the first message (`oikos lab fault` lists them)."""
+
+    fault: str
+    host: str
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,41 +118,55 @@ class Manifest:
     prompt: str
     expect: tuple[Assertion, ...]
     about: str = ""
-    followups: tuple[str, ...] = ()
+    followups: tuple[Followup, ...] = ()
     model: str = "runbook"
     """runbook, live, or scripted."""
     script: Path | None = None
     world: str = ""
+    variant: str = ""
+    """Which of the world's troubles; drawn by the seed when empty."""
     seed: int | None = None
+    files: tuple[tuple[str, str], ...] = ()
+    """Path and text, written into the world's first host beforehand."""
+    faults: tuple[Injected, ...] = ()
     operator: tuple[OperatorRule, ...] = ()
     entities: tuple[Known, ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+    """Values that Oikos holds, by name, so that it must mask them."""
+    limits: tuple[tuple[str, int], ...] = ()
+    crash: tuple[Crash, ...] = ()
     look: bool = False
     timeout_s: int = 180
 
 
 def load(path: Path) -> Manifest:
-    """Read and check one manifest.
+    """Read and check one manifest, and the script it names.
 
     Raises:
         ConfigError: file, line, what was expected.
     """
     top = read(path).fields(
         required=("name", "prompt", "expect"),
-        optional=("about", "followups", "followup", "model", "world", "seed", "operator", "entities", "look", "timeout_s"),
-    )
-    model, script = "runbook", None
-    if "model" in top:
-        model, script = _model(top["model"], path)
-    return Manifest(
-        name=top["name"].text(), file=path, prompt=top["prompt"].text(), about=top["about"].text() if "about" in top else "",
-        followups=_followups(top), model=model, script=script, world=top["world"].choice(*WORLDS) if "world" in top else "",
-        seed=top["seed"].integer() if "seed" in top else None,
-        operator=tuple(_rule(node) for node in top["operator"].items()) if "operator" in top else (),
-        entities=tuple(_known(node) for node in top["entities"].items()) if "entities" in top else (),
-        look=top["look"].flag() if "look" in top else False,
-        timeout_s=top["timeout_s"].integer(1, 3600) if "timeout_s" in top else 180,
-        expect=tuple(_assertion(node) for node in top["expect"].items()),
+        optional=("about", "followups", "followup", "model", "world", "variant", "seed", "files", "faults", "operator", "entities",
+                  "secrets", "limits", "crash", "look", "timeout_s"),
     )  # fmt: skip
+    if not NAME.fullmatch(top["name"].text()):
+        top["name"].fail("lower-case letters, digits and hyphens")
+    model, script = _model(top["model"], path) if "model" in top else ("runbook", None)
+    expect = tuple(_assertion(node) for node in top["expect"].items())
+    if not expect:
+        top["expect"].fail("at least one assertion")
+    manifest = Manifest(
+        name=top["name"].text(), file=path, prompt=top["prompt"].text(), about=_text(top, "about"), followups=_followups(top),
+        model=model, script=script, world=top["world"].choice(*WORLDS) if "world" in top else "", variant=_text(top, "variant"),
+        seed=top["seed"].integer() if "seed" in top else None, files=_pairs(top, "files"), faults=_each(top, "faults", _fault),
+        operator=_each(top, "operator", _rule), entities=_each(top, "entities", _known), secrets=_pairs(top, "secrets"),
+        limits=_limits(top["limits"]) if "limits" in top else (), crash=_each(top, "crash", _crash),
+        look=top["look"].flag() if "look" in top else False, timeout_s=top["timeout_s"].integer(1, 3600) if "timeout_s" in top else 180,
+        expect=expect,
+    )  # fmt: skip
+    _fits_together(manifest, top)
+    return manifest
 
 
 def find(paths: tuple[Path, ...]) -> tuple[Manifest, ...]:
@@ -134,72 +193,147 @@ def find(paths: tuple[Path, ...]) -> tuple[Manifest, ...]:
     return tuple(found)
 
 
+# ---- fields ---------------------------------------------------------------------------------------------------------
+
+
+def _each(top: Mapping[str, Node], name: str, one: Callable[[Node], _T]) -> tuple[_T, ...]:
+    return tuple(one(node) for node in top[name].items()) if name in top else ()
+
+
+def _text(top: Mapping[str, Node], name: str) -> str:
+    return top[name].text() if name in top else ""
+
+
+def _pairs(top: Mapping[str, Node], name: str) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value.verbatim()) for key, value in top[name].mapping().items()) if name in top else ()
+
+
+def _fits_together(manifest: Manifest, top: Mapping[str, Node]) -> None:
+    if manifest.variant and manifest.world not in ("backup", "service_down"):
+        top["variant"].fail("a world that has variants: backup or service_down")
+    if manifest.files and manifest.world not in (LOCAL, "bare"):
+        top["files"].fail("the world local or bare: the others are furnished already")
+    if manifest.faults and manifest.world in ("", LOCAL):
+        top["faults"].fail("a world of lab hosts")
+    if manifest.crash and manifest.model == "live":
+        top["crash"].fail("a runbook or scripted model: a live one would be asked again at cost")
+    for assertion in manifest.expect:
+        if assertion.kind == "target_state" and not manifest.world:
+            raise ConfigError(f"{manifest.file}:{assertion.line}: target_state: expected a world to ask")
+        if assertion.kind == "target_state" and assertion.texts and manifest.world == LOCAL:
+            raise ConfigError(f"{manifest.file}:{assertion.line}: target_state: expected host and command; this world has no {assertion.texts[0]}")
+        if assertion.kind == "reopens_session" and not manifest.followups:
+            raise ConfigError(f"{manifest.file}:{assertion.line}: reopens_session: expected followups")
+
+
 def _model(node: Node, path: Path) -> tuple[str, Path | None]:
     if node.is_text:
         return node.choice("runbook", "live"), None
     script = node.fields(required=("scripted",))["scripted"]
     file = path.parent / script.text()
     if not file.is_file():
-        script.fail(f"a script beside the manifest; there is no {file.name}")
+        script.fail(f"a script beside the manifest; there is no {script.text()}")
+    load_script(file)
     return "scripted", file
 
 
-def _followups(top: Mapping[str, Node]) -> tuple[str, ...]:
+def _followups(top: Mapping[str, Node]) -> tuple[Followup, ...]:
     if "followup" in top and "followups" in top:
         top["followup"].fail("either followup or followups, not both")
     if "followup" in top:
-        return (top["followup"].text(),)
-    return tuple(node.text() for node in top["followups"].items()) if "followups" in top else ()
+        return (_followup(top["followup"]),)
+    return _each(top, "followups", _followup)
+
+
+def _followup(node: Node) -> Followup:
+    if node.is_text:
+        return Followup(text=node.text())
+    return Followup(text=node.fields(required=("new_session",))["new_session"].text(), fresh=True)
 
 
 def _rule(node: Node) -> OperatorRule:
-    fields = node.fields(required=("when", "do"), optional=("generation", "text", "times"))
+    fields = node.fields(required=("when", "do"), optional=("generation", "text", "times", "phrases"))
     do = fields["do"].choice(*DECISIONS)
-    if do in ("changes", "answer", "confirm") and "text" not in fields:
+    if do in WORDED and "text" not in fields:
         node.fail(f"a text with do: {do}")
+    if do != "approve" and "phrases" in fields:
+        fields["phrases"].fail("phrases with do: approve only")
     return OperatorRule(
         when=fields["when"].choice(*CARDS), do=do, generation=fields["generation"].integer(1) if "generation" in fields else None,
-        text=fields["text"].text() if "text" in fields else "", times=fields["times"].integer(1) if "times" in fields else 1,
+        text=_text(fields, "text"), phrases=tuple(fields["phrases"].texts()) if "phrases" in fields else (),
+        times=fields["times"].integer(1) if "times" in fields else 1,
     )  # fmt: skip
 
 
 def _known(node: Node) -> Known:
-    fields = node.fields(required=("name", "kind"), optional=("parent",))
-    parent = fields["parent"].text() if "parent" in fields else ""
-    return Known(name=fields["name"].text(), kind=fields["kind"].text(), parent=parent)
+    fields = node.fields(required=("name",), optional=("kind", "parent", "mode", "facts"))
+    return Known(
+        name=fields["name"].text(), kind=_text(fields, "kind") or "host", parent=_text(fields, "parent"), facts=_pairs(fields, "facts"),
+        mode=Mode(fields["mode"].choice(*Mode)) if "mode" in fields else None,
+    )  # fmt: skip
+
+
+def _fault(node: Node) -> Injected:
+    fields = node.fields(required=("fault", "host"), optional=("words",))
+    words = tuple(item.verbatim() for item in fields["words"].items()) if "words" in fields else ()
+    return Injected(fault=fields["fault"].text(), host=fields["host"].text(), words=words)
+
+
+def _crash(node: Node) -> Crash:
+    if node.is_text:
+        return Crash(at=node.choice(*CRASHES))
+    fields = node.fields(required=("at",), optional=("after_ms",))
+    return Crash(at=fields["at"].choice(*CRASHES), after_s=fields["after_ms"].integer(0, 60_000) / 1000 if "after_ms" in fields else 0.0)
+
+
+def _limits(node: Node) -> tuple[tuple[str, int], ...]:
+    fields = node.fields(optional=(*BUDGETS, "wall_s"))
+    return tuple((key, value.integer(1)) for key, value in fields.items())
+
+
+# ---- assertions -----------------------------------------------------------------------------------------------------
 
 
 def _assertion(node: Node) -> Assertion:
     if node.is_text:
         kind = node.choice(*sorted(KINDS))
-        if kind in TEXTS or kind in ("fact_equals", "target_state", "budget", "max_run_calls", "max_operator_ticks"):
-            node.fail(f"a value: {kind}: …")
+        if kind not in FLAGS | BARE_COUNTS | {"completes"}:
+            node.fail(f"a value, such as `{kind}: …`")
         return Assertion(kind=kind, line=node.line)
     pairs = node.mapping()
     if len(pairs) != 1:
         node.fail("one assertion kind an item")
-    key, value = next(iter(pairs.items()))
-    if key not in KINDS:
-        node.fail(f"one of {', '.join(sorted(KINDS))}, not {key!r}")
-    if key in FLAGS:
+    kind, value = next(iter(pairs.items()))
+    if kind not in KINDS:
+        node.fail(f"one of {', '.join(sorted(KINDS))}, not {kind!r}")
+    if kind in FLAGS:
         if not value.flag():
             value.fail("true: leave the item out when it need not hold")
-        return Assertion(kind=key, line=node.line)
-    if key in COUNTS:
-        return Assertion(kind=key, line=node.line, count=value.integer())
-    if key == "completes":
-        return Assertion(kind=key, line=node.line, texts=(value.choice("true", "done", "failed", "nothing_to_do"),))
-    if key in TEXTS:
+        return Assertion(kind=kind, line=node.line)
+    if kind in COUNTS:
+        return Assertion(kind=kind, line=node.line, count=value.integer())
+    if kind == "completes":
+        return Assertion(kind=kind, line=node.line, texts=(value.choice("true", "done", "failed", "nothing_to_do"),))
+    if kind in TEXTS:
         texts = tuple(value.texts())
-        return Assertion(kind=key, line=node.line, texts=texts)
-    if key == "target_state" and value.is_text:
-        return Assertion(kind=key, line=node.line, texts=(value.choice("before", "after"),))
-    inner = tuple((name, item.verbatim()) for name, item in value.mapping().items())
-    if key == "budget":
-        for name, item in value.mapping().items():
-            if name not in ("iterations", "tokens", "runs"):
-                item.fail("one of iterations, tokens, runs")
-            item.integer()
-    if key == "target_state" and not {"host", "command"} <= {name for name, _ in inner}:
-        value.fail("host and command, and exit or shows")
-    return Assertion(kind=key, line=node.line, pairs=inner)
+        if not texts:
+            value.fail("at least one text")
+        return Assertion(kind=kind, line=node.line, texts=texts)
+    if kind == "target_state" and value.is_text:
+        return Assertion(kind=kind, line=node.line, texts=(value.choice("before", "after"),))
+    return Assertion(kind=kind, line=node.line, pairs=_inner(kind, value))
+
+
+def _inner(kind: str, value: Node) -> tuple[tuple[str, str], ...]:
+    if kind == "budget":
+        return tuple((name, str(item.integer())) for name, item in value.fields(optional=BUDGETS).items())
+    if kind == "target_state":
+        fields = value.fields(required=("host", "command"), optional=("exit", "shows"))
+        if "exit" in fields:
+            fields["exit"].integer(0, 255)
+        return tuple((name, item.verbatim()) for name, item in fields.items())
+    pairs = value.mapping()
+    for name, item in pairs.items():
+        if not name.rpartition("/")[2]:
+            item.fail("ENTITY/KEY: VALUE")
+    return tuple((name, item.verbatim()) for name, item in pairs.items())

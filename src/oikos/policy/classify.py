@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from oikos.domain.verdict import Effect, EffectKind, Reason, Risk, Verdict
+from oikos.policy import danger
 from oikos.policy.canonical import canonical
 from oikos.policy.findings import Finding
 from oikos.policy.knowledge import Knowledge
@@ -44,11 +45,11 @@ class Classifier:
         return verdict
 
     def _judge(self, text: str, dialect: str) -> Verdict:
-        from oikos.policy import danger
-
         walker = Walker(self._parser, self._knowledge, self._self_names, dialect)
         everything = (0, len(text))
         scene = Scene(Source(text, 0, everything))
+        if not text.strip():
+            walker.unclear("text.empty", everything, "There is no command.", scene)
         if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
             walker.unclear("limit.bytes", everything, f"The text is longer than {MAX_TEXT_BYTES} bytes.", scene)
             danger.scan_text(walker, text, scene, everything)
@@ -76,8 +77,9 @@ class Classifier:
         seen = self._parser.heads(text)
         if seen is None:
             return
-        extra = seen - heads_of(tree)
+        extra = seen - heads_of(tree) - {"time"}  # tree-sitter knows no time keyword
         if extra:
+            danger.scan_text(walker, text, scene, (0, len(text)))
             name = sorted(extra)[0]
             walker.unclear("parser.disagree", (0, len(text)), f"Two parsers disagree about the command {name}.", scene)
 

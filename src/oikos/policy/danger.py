@@ -38,7 +38,6 @@ mkfs.*
 mke2fs
 blkdiscard
 dd of=/dev/*
-dd if=*
 truncate -*
 srm
 sgdisk -*
@@ -116,6 +115,13 @@ redis-cli flushall
 redis-cli flushdb
 journalctl --vacuum-*
 find * -delete
+cmd /c del
+Remove-Item
+del /*
+format *:
+passwd -l
+passwd -d
+setcap * */python*
 shred -*
 """.strip().splitlines()
 )

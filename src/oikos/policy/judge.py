@@ -111,6 +111,9 @@ def assignment(walker: Walker, node: Node, scene: Scene, kind: str) -> None:
 
 def judge_name(walker: Walker, name: str, value: str | None, kind: str, span: Span, scene: Scene) -> None:
     """Judge the name of an assignment."""
+    found = danger.in_text(value) if value and " " in value and kind != "plain" else ""
+    if found:
+        walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
     if kind == "plain":
         if name in ("BASH_ALIASES", "BASH_CMDS"):
             walker.unclear("env.alias", span, f"{name} changes which program a name stands for.", scene)
@@ -227,7 +230,8 @@ def resolve(
         rest = lead.rest
         # Take as many subcommand words as the table knows, options between them allowed.
         while True:
-            more = options.read(rest, base.options, base, stop_after=1) if rest else options.Line()
+            table = program.between.get(found, base.options)
+            more = options.read(rest, table, base, stop_after=1) if rest else options.Line()
             if not more.args:
                 if more.used and rule is None:
                     lead.used.extend(more.used)
@@ -241,8 +245,8 @@ def resolve(
                         walker.unclear("sub.dynamic", word.span, f"The subcommand of {name} is only known when the shell runs.", scene)
                         _danger_args(walker, words, scene)
                         return base, lead, found, True
-                    if not found and program.base.args:  # a program that also takes plain arguments
-                        break
+                    if not found and (base.args is None or base.args or _mode(program, args)):
+                        break  # a program that also takes plain arguments
                     shown = " ".join((name, *found, word.text.replace(HOLE, "…")))
                     walker.unclear(
                         f"sub.unknown.{name}.{'.'.join((*found, _clean(word.text)))}", word.span,
@@ -253,7 +257,8 @@ def resolve(
                     return base, lead, found, True
                 break
             found = chosen
-            rule = program.subs.get(found, rule)
+            rules = program.subs.get(found)
+            rule = rules[-1] if rules else rule
             lead.used.extend(more.used)
             rest = more.rest
             if not any(key[: len(found)] == found and len(key) > len(found) for key in program.subs):
@@ -261,30 +266,51 @@ def resolve(
         if rule is not None:
             if found not in program.subs:  # `docker volume` alone: usage
                 shorter = next((found[:n] for n in range(len(found), 0, -1) if found[:n] in program.subs), ())
-                rule = program.subs[shorter]
-            line = _read(rest, rule)
+                rule = program.subs[shorter][-1]
+                found = shorter
+            for rule in program.subs[found]:
+                line = _read(rest, rule)
+                if not rule.needs or any(used.name in rule.needs for used in (*lead.used, *line.used)):
+                    break
             line.used[:0] = lead.used
             line.args[:0] = lead.args
             line.loose[:0] = lead.loose
             return rule, line, found, False
         if found:
             return replace(base, name=f"{program.names[0]}.{'.'.join(found)}", risk=Risk.READ_ONLY), lead, found, False
-    if program.modes:
-        table = dict(base.options)
-        for _, mode in program.modes:
-            for key, option in mode.options.items():
-                table.setdefault(key, option)
-        line = options.read(args, table, base)
-        for when, mode in program.modes:
-            named = when - {"none"}
-            if ("none" not in when or not line.args) and (not named or any(used.name in named for used in line.used)):
-                line = options.read(args, {**table, **mode.options}, mode)
-                line.used[:] = [
-                    used if used.option is None or used.name in mode.options else replace(used, option=_foreign(used.option))
-                    for used in line.used
-                ]
-                return mode, line, (), False
+    mode = _mode(program, args)
+    if mode is not None:
+        table = _tables(program)
+        line = options.read(args, {**table, **mode.options}, mode, stop_after=mode.wraps)
+        line.used[:] = [
+            used if used.option is None or used.name in mode.options else replace(used, option=_foreign(used.option)) for used in line.used
+        ]
+        return mode, line, (), False
     return base, _read(args, base), (), False
+
+
+def _tables(program: Program) -> dict[str, Option]:
+    """Options of the program and of all its modes; what the program itself says comes first."""
+    table = dict(program.base.options)
+    for _, mode in program.modes:
+        for key, option in mode.options.items():
+            table.setdefault(key, option)
+    return table
+
+
+def _mode(program: Program, args: list[Word]) -> Rule | None:
+    """The mode that the options choose."""
+    if not program.modes:
+        return None
+    line = options.read(args, _tables(program), program.base)
+    names = {used.name for used in line.used}
+    for when, mode in program.modes:
+        if "none" in when and line.args:
+            continue
+        named = when - {"none"}
+        if not named or any(set(one.split("+")) <= names for one in named):
+            return mode
+    return None
 
 
 def _foreign(option: Option) -> Option | None:
@@ -322,7 +348,7 @@ def _apply_rule(this: Call) -> Flow:
         walker.unclear(f"{this.id}.needs", this.span, f"`{this.name}` is only known to look with {' or '.join(sorted(rule.needs))}.", scene)
     if dry:
         risk, why = Risk.READ_ONLY, ""
-    _options(this, strict=risk is Risk.READ_ONLY)
+    _options(this, strict=risk is Risk.READ_ONLY, dry=dry)
     if risk is Risk.READ_ONLY:
         _loose(this)
     named = _arguments(this, risk, dry)
@@ -368,20 +394,20 @@ def _is_dry(this: Call) -> bool:
     )
 
 
-def _options(this: Call, *, strict: bool) -> None:
+def _options(this: Call, *, strict: bool, dry: bool) -> None:
     walker, rule, scene = this.walker, this.rule, this.scene
     first = this.name
     for used in this.line.used:
         option = used.option
         if option is None:
-            if strict or not rule.lenient:
+            if not rule.lenient or (strict and rule.risk is not Risk.READ_ONLY):
                 walker.unclear(
                     f"opt.unknown.{first}.{_clean(used.name)}", used.word.span, f"The option {used.name} of {this.name} is not known.", scene
                 )
             continue
         if option.takes is Takes.NOTHING and used.value is not None and strict:
             walker.unclear(f"opt.value.{first}.{_clean(used.name)}", used.word.span, f"The option {used.name} of {this.name} takes no value.", scene)
-        if option.risk is not Risk.READ_ONLY:
+        if option.risk is not Risk.READ_ONLY and not (option.risk is Risk.DESTRUCTIVE and dry):
             why = option.why or f"With {used.name}, {_title(this)} does more than look."
             effects = option.effects or ((EffectKind.IRREVERSIBLE,) if option.risk is Risk.DESTRUCTIVE else ())
             if option.risk > rule.risk or effects:
@@ -501,7 +527,7 @@ def _assign_kinds(args: Sequence[Arg], count: int) -> list[Arg]:
 
 def _content_words(this: Call) -> list[Word]:
     """Words whose files the program may read."""
-    quiet = {"text", "int", "sub"}
+    quiet = {"text", "int", "sub", "url"}
     words: list[Word] = []
     args = this.rule.args
     kinds = _assign_kinds(args, len(this.line.args)) if args is not None else []
@@ -520,6 +546,8 @@ def _secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
     hit = False
     for word in words:
         for text in word.spellings():
+            if paths.is_consuming(text):
+                walker.change("read.consumes", word.span, f"Reading {text} takes away what another reader waits for.", scene)
             if paths.is_secret(text, walker.cwd):
                 walker.change(
                     "read.secret", word.span, f"Touches {text.replace(HOLE, '…')}, which is secret material.", scene,

@@ -43,7 +43,11 @@ def read(words: list[Word], table: Mapping[str, Option], rule: Rule, *, stop_aft
     while at < len(words):
         word = words[at]
         text = word.text
-        if stop_after is not None and len(line.args) >= stop_after:
+        full = stop_after is not None and len(line.args) >= stop_after
+        if full and (stop_after or not (word.literal and _is_option(text, table)) or text == "--"):
+            if text == "--" and not stop_after:
+                line.rest = words[at + 1 :]
+                return line
             line.rest = words[at:]
             return line
         at += 1
@@ -146,7 +150,7 @@ def _abbreviated(name: str, table: Mapping[str, Option]) -> Option | None:
     if len(name) < 3:
         return None
     meant = [option for known, option in table.items() if known.startswith(name)]
-    return max(meant, key=lambda option: option.risk.rank) if meant else None
+    return min(meant, key=lambda option: (-option.risk.rank, len(option.name))) if meant else None
 
 
 def _cut(word: Word, text: str) -> Word:

@@ -124,6 +124,11 @@ def _pieces(text: str) -> tuple[str, ...]:
     return tuple(piece for piece in pieces if piece)
 
 
+def is_consuming(path: str) -> bool:
+    """Whether reading the file takes something away from another reader."""
+    return re.search(r"^/proc/kmsg$|/trace_pipe$|^/dev/(?:input/|hidraw|watchdog|tty(?:S|USB|ACM)\d)", normal(path)) is not None
+
+
 def is_block_device(path: str) -> bool:
     """Whether the path is a raw disk, partition or volume."""
     return _BLOCK.match(normal(path)) is not None

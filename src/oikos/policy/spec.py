@@ -97,8 +97,12 @@ class Program:
 
     names: tuple[str, ...]
     base: Rule
-    subs: Mapping[tuple[str, ...], Rule]
+    subs: Mapping[tuple[str, ...], tuple[Rule, ...]]
+    """By subcommand words; of several rules the first whose `needs` are met holds, the last one otherwise."""
     modes: tuple[tuple[frozenset[str], Rule], ...]
+    """By options: the first of which one is used holds. `-R+-n` stands for both, `none` for no arguments."""
+    between: Mapping[tuple[str, ...], Mapping[str, Option]]
+    """Options that may stand behind a subcommand word and before the next one."""
     sub_at: int
     abbreviates: bool
     examples: Mapping[Risk, tuple[str, ...]]
@@ -123,9 +127,9 @@ _KEYS = {
     "risk": str, "why": str, "options": str, "args": str, "extra": str, "wraps": int, "inner": str, "hop": str,
     "handler": str, "dry": str, "dynamic": str, "verb": str, "emits": str, "sink": bool, "advice": str, "permute": bool,
     "single": bool, "names_only": bool, "needs": str, "because": dict, "do": list, "sub_at": int, "abbreviates": bool,
-    "read": list, "change": list, "destroy": list, "audited": str, "alias": dict,
+    "read": list, "change": list, "destroy": list, "between": dict,
 }  # fmt: skip
-_ROW_KEYS = frozenset(_KEYS) - {"do", "sub_at", "abbreviates", "read", "change", "destroy", "alias"}
+_ROW_KEYS = frozenset(_KEYS) - {"do", "sub_at", "abbreviates", "read", "change", "destroy", "between"}
 
 
 def _marked(text: str) -> tuple[tuple[EffectKind, ...], str]:
@@ -217,7 +221,7 @@ def _rule(name: str, data: Mapping[str, Any], parent: Rule | None, because: Mapp
         wraps=data.get("wraps"),
         inner=data.get("inner", "argv"),
         hop=HopKind(hop) if hop else None,
-        handler=data.get("handler", ""),
+        handler=data.get("handler", base.handler if parent else ""),
         dry=dry,
         dynamic=data["dynamic"] == "ok" if "dynamic" in data else base.dynamic and parent is not None,
         verb=data.get("verb", name.rsplit(".", 1)[-1]),
@@ -254,7 +258,7 @@ def compile_program(header: str, data: Mapping[str, Any]) -> Program:
         # A program of subcommands: without one it prints its usage.
         plain.update(risk="read", args="")
     base = _rule(first, plain, None, because)
-    subs: dict[tuple[str, ...], Rule] = {}
+    subs: dict[tuple[str, ...], tuple[Rule, ...]] = {}
     modes: list[tuple[frozenset[str], Rule]] = []
     for row in data.get("do", []):
         if not isinstance(row, list) or not 3 <= len(row) <= 6:
@@ -273,10 +277,15 @@ def compile_program(header: str, data: Mapping[str, Any]) -> Program:
             rule = _rule(dotted, {"risk": risk, **fields, **more}, base, because)
             if words[0] == "none" or words[0].startswith("-"):
                 when = frozenset(words)
-                flags, _ = parse_options(" ".join(word for word in words if word != "none"), because, dotted)
+                named = " ".join(word.replace("+", " ") for word in words if word != "none")
+                flags, _ = parse_options(named, because, dotted)
                 known = {name: rule.options.get(name, option) for name, option in flags.items()}
                 modes.append((when, replace(rule, options={**known, **rule.options})))
             else:
-                subs[words] = rule
+                known_rules = subs.get(words, ())
+                subs[words] = (rule, *known_rules) if rule.needs else (*known_rules, rule)
     examples = {risk: tuple(data.get(word, ())) for word, risk in RISKS.items()}
-    return Program(names, base, subs, tuple(modes), data.get("sub_at", 0), data.get("abbreviates", False), examples)
+    between = {
+        tuple(prefix.split()): {**base.options, **parse_options(text, because, first)[0]} for prefix, text in data.get("between", {}).items()
+    }
+    return Program(names, base, subs, tuple(modes), between, data.get("sub_at", 0), data.get("abbreviates", False), examples)

@@ -41,7 +41,7 @@ def inner(this: Call) -> Flow:
             "wrap.ssh", this.rule.risk, this.span, f"Goes on to the machine {hop.name or 'only known when the shell runs'}.", scene,
             (EffectKind.TARGET_ESCAPE,), hop.name,
         )  # fmt: skip
-    rest = line.rest
+    rest = line.rest[1:] if line.rest and line.rest[0].known == "--" and rule.wraps else line.rest
     if not rest:
         return _without_command(this, inside, hop)
     cwd, walker.cwd = walker.cwd, "" if hop else walker.cwd

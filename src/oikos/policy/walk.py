@@ -350,7 +350,7 @@ class Walker:
         if len(parts) == 1 and parts[0].get("Type") == "Lit":  # the common case
             raw = parts[0]["Value"]
             if "\\" not in raw and "{" not in raw:
-                kind = WordKind.GLOB if ("*" in raw or "?" in raw or "[" in raw) else WordKind.LITERAL
+                kind = WordKind.GLOB if ("*" in raw or "?" in raw or ("[" in raw and "]" in raw)) else WordKind.LITERAL
                 start = node["Pos"]["Offset"]
                 return [Word(raw, kind, scene.source.span(node), kind is WordKind.GLOB, body=scene.source.body(start))]
         return _WordMaker(self, node, scene).make()

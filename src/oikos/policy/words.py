@@ -151,7 +151,7 @@ def unescape(raw: str, *, quoted: bool) -> str:
     return "".join(out)
 
 
-_GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
+_GLOB = re.compile(r"(?<!\\)(?:\\\\)*(?:[*?]|\[(?=[^\]]*\]))")
 
 
 def has_glob(raw: str) -> bool:

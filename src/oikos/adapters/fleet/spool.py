@@ -28,7 +28,8 @@ from oikos.domain.run import RunOrder, Stream
 CANARY: Final = 'it\'s "$HOME" `id` \\n \\\\ * ? ~ ! # é\u0101\n{a,b} $(id) ;& -'
 """Travels as an argument through every shell on the way; where it arrives changed, no command goes that way."""
 
-CHUNK_BYTES: Final = 262_144
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""The largest frame: few processes on the target for much output."""
 FLOOR_KB: Final = 16_384
 """Free space in KiB below which no run is started on a target."""
 MAX_LINE_BYTES: Final = 65_536
@@ -50,7 +51,7 @@ class Hello:
     quoting: bool
     """Whether arguments arrive unchanged."""
     clock_s: int
-    """Its wall time."""
+    """Its wall time; only asked for by `hello`, else 0."""
     skew_s: float = 0.0
     """Its wall time less ours, as seen when it said hello; filled in by the carrier."""
     trouble: str = ""

@@ -413,11 +413,11 @@ async def scan_host_keys(address: str, port: int, *, timeout_s: float = 15.0, ju
                 )  # fmt: skip
         except TimeoutError:
             raise TargetError(f"{address}:{port} did not answer within {timeout_s:g} s") from None
-        except OSError as error:
-            raise TargetError(f"{address}:{port} cannot be reached: {_first_line(error)}") from None
-        except asyncssh.Error as error:
+        except (asyncssh.Error, ConnectionResetError, BrokenPipeError) as error:
             trouble = _first_line(error)  # it has no key of this kind, and says so or hangs up
             continue
+        except OSError as error:
+            raise TargetError(f"{address}:{port} cannot be reached: {_first_line(error)}") from None
         if key is not None:
             found.append(_public(key))
     if not found:

@@ -17,9 +17,10 @@ if command -v bash >/dev/null 2>&1; then
 fi
 quote=bad; [ "$1" = @CANARY@ ] && quote=ok
 BOOT=none; { read -r BOOT </proc/sys/kernel/random/boot_id; } 2>/dev/null
-hello() { printf '%s H %s %s %s %s %s\n' "$NONCE" "$BOOT" "$1" "${RUNSH%% *}" "$quote" "$(date +%s)"; }
+now=0; [ $OP = hello ] && now=$(date +%s)
+hello() { printf '%s H %s %s %s %s %s\n' "$NONCE" "$BOOT" "$1" "${RUNSH%% *}" "$quote" $now; }
 refuse() { hello -; printf 'X %s\n' "$1"; exit 3; }
-mkdir -p "$S" 2>/dev/null
+[ -d "$S" ] || mkdir -p "$S" 2>/dev/null
 [ -d "$S" ] && [ ! -h "$S" ] || refuse 'no-directory'
 [ -O "$S" ] || refuse 'not-ours'
 if [ ! -s "$S/epoch" ]; then
@@ -34,6 +35,8 @@ decide() { printf '%s\n' "$1" >"$D/.d.$$"; ln "$D/.d.$$" "$D/decision" 2>/dev/nu
 st() { { read -r l </proc/$1/stat; } 2>/dev/null || return 1; l=${l##*) }; set -- $l; shift 19; echo "$1"; }
 same_boot() { b=; { read -r b <"$D/boot"; } 2>/dev/null; [ "$b" = "$BOOT" ]; }
 alive() { [ -n "$2" ] && same_boot && [ "$(st $1)" = "$2" ]; }
+# the headline of df -P has seven words, the line below it has the free space as its fourth
+free_kb() { set -- $(LC_ALL=C df -Pk "$1" 2>/dev/null); case ${11:-x} in *[!0-9]*) ;; *) echo ${11};; esac; }
 nap() { sleep $1 2>/dev/null || sleep 1; }
 case $OP in
  hello)
@@ -43,8 +46,8 @@ case $OP in
   exit 0;;
  start)
   if [ ! -d "$D" ]; then
-   set -- $(df -Pk "$S" 2>/dev/null | tail -n 1)
-   case ${4:-x} in *[!0-9]*) ;; *) if [ "$4" -lt $FLOOR_KB ]; then printf 'X full %s\n' "$4"; exit 3; fi;; esac
+   free=$(free_kb "$S")
+   if [ -n "$free" ] && [ "$free" -lt $FLOOR_KB ]; then printf 'X full %s\n' "$free"; exit 3; fi
   fi
   if mkdir "$D" 2>/dev/null; then
    cat >"$D/cmd" <<'@NONCE@_CMD'
@@ -91,8 +94,8 @@ c=$!
    if [ "$lim" -gt 0 ] && [ $ms -ge $((lim*1000)) ]; then why=timeout; fi
    if [ "$cap" -gt 0 ] && [ $n -gt "$cap" ]; then why=output_limit; fi
    if [ $((n-seen)) -gt 16000000 ]; then
-    seen=$n; set -- $(df -Pk "$D" 2>/dev/null | tail -n 1)
-    case ${4:-x} in *[!0-9]*) ;; *) if [ "$4" -lt $((floor/2)) ]; then why=disk_full; fi;; esac
+    seen=$n; set -- $(LC_ALL=C df -Pk "$D" 2>/dev/null)
+    case ${11:-x} in *[!0-9]*) ;; *) if [ ${11} -lt $((floor/2)) ]; then why=disk_full; fi;; esac
    fi
    if [ -n "$why" ]; then
     [ -e "$D/rc" ] && exit 0

@@ -113,8 +113,8 @@ class Answer:
         calls = self._finished_calls()
         if self._finish == "length" and (calls or not text.strip()):
             raise ModelError(
-                "the answer reached the model's token limit before it was whole: raise max_tokens or the server's "
-                "context size",
+                "the answer reached the model's token limit before it was whole: serve the model with a larger context "
+                "or output limit",
                 retryable=False,
             )
         if not calls and not text.strip():

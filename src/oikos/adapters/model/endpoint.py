@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from oikos.domain.errors import ConfigError
@@ -38,7 +36,7 @@ class Endpoint:
     """Path of the chat-completions resource, such as `/v1/chat/completions`."""
     model: str
     key: str = field(default="", repr=False)
-    """Sent as a bearer token; empty: none is sent."""
+    """Sent as a bearer token; empty: none is sent. Resolved from the operator's reference, never written out."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Further fields of every request, such as `temperature` or `max_tokens`."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -81,7 +79,7 @@ def endpoint(
     if fault := address_fault(host):
         raise _bad(base_url, fault)
     if not model.strip():
-        raise ConfigError('the model has no name: set model in [model], such as model = "llama3.3"')
+        raise ConfigError('the model has no name: set name in [model], such as name = "llama3.3"')
     if any(ord(letter) < 33 or ord(letter) > 126 for letter in key):
         raise ConfigError("the model's API key holds spaces or control characters: check what its reference names")
     path = parts.path.rstrip("/")
@@ -121,31 +119,6 @@ def address_fault(host: str) -> str:
     if address.is_link_local or address.is_unspecified or address.is_multicast:
         return "no model is served at a link-local, unspecified or multicast address"
     return ""
-
-
-def key_from(reference: str) -> str:
-    """The API key that `env:NAME` or `file:PATH` refers to; empty for an empty reference.
-
-    Raises:
-        ConfigError: it refers to nothing, or is the key itself.
-    """
-    kind, _, name = reference.partition(":")
-    if not reference:
-        return ""
-    if kind == "env":
-        if value := os.environ.get(name, "").strip():
-            return value
-        raise ConfigError(f"the model's API key: the environment variable {name} is not set; set it, or change api_key")
-    if kind == "file":
-        try:
-            value = Path(name).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise ConfigError(f"the model's API key: {name} cannot be read ({reason}); check api_key") from None
-        if value:
-            return value
-        raise ConfigError(f"the model's API key: {name} is empty; put the key into it")
-    raise ConfigError('the model\'s API key must be a reference: api_key = "env:NAME" or "file:PATH", never the key')
 
 
 def _bad(url: str, reason: str) -> ConfigError:

@@ -73,7 +73,7 @@ def _judge(status: int, text: str, *, model: str, origin: str, retry_after_s: fl
     if status in (401, 403):
         return ModelError(f"{origin} refused the API key ({status}){said}; check api_key in [model]", retryable=False)
     if _says(text, NO_MODEL):
-        return ModelError(f"{origin} has no model {model!r}{said}; set model in [model] to one it serves",
+        return ModelError(f"{origin} has no model {model!r}{said}; set name in [model] to one it serves",
                           retryable=False)  # fmt: skip
     if status in (404, 405):
         return ModelError(

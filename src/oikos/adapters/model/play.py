@@ -7,20 +7,16 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from oikos.adapters.model.book import Act, Ask, Clause, PlanCheck, Repair, Runbook, Stage, Symptom
-from oikos.adapters.model.learned import Learned, Row
-from oikos.adapters.model.talk import ChangesAsked, GaveUp, Ran, Talk, Turn
-from oikos.adapters.model.template import HOLE, Hole, command, fill, fill_pattern
+from oikos.adapters.model.book import Act, Ask, Clause, Repair, Runbook, Symptom
+from oikos.adapters.model.learned import Learned
+from oikos.adapters.model.render import brief, matching, rows_of, sentence, step_of, wanted
+from oikos.adapters.model.talk import GaveUp, Ran, Talk, Turn
+from oikos.adapters.model.template import HOLE, Hole, command, fill
 from oikos.adapters.model.transcript import Exchange
 
 HOSTS_AT_ONCE: Final = 8
-EVIDENCE_CHARS: Final = 1500
-ROUNDS: Final = 8
-"""Of repair, check and recovery; each symptom is bounded by itself."""
 INVENTORY: Final = "inventory"
 """Origin of a value that the inventory gave."""
-AGAIN: Final = "Try again"
-STOP: Final = "Stop here"
 
 Procedure = Generator[Turn, Exchange, None]
 
@@ -102,10 +98,8 @@ class Play:
         self.learned.put("count", str(len(rows)), INVENTORY)
         yield from self.complete("done", self.answer(self.book.answer))
 
-    def repair(self, memory: Memory | None) -> Procedure:
-        """Put something right: from what the session knows already, else look first."""
-        repair = self.book.repair
-        assert repair is not None
+    def find(self, repair: Repair, memory: Memory | None) -> Generator[Turn, Exchange, Case | None]:
+        """What is to be put right, known already or looked for; None when nothing is wrong, which it then says."""
         case = self._remembered(repair, memory)
         yield from self._goal(self.fill_or(repair.goal, self.book.goal))
         if case is None:
@@ -116,11 +110,11 @@ class Play:
             case = yield from self._choose(repair)
             if case is None:
                 yield from self.complete("nothing_to_do", self.answer(repair.well or self.book.answer))
-                return
+                return None
         self.learned = case.learned
         # What is being put right is no longer what was seen: a later request looks anew.
         self.cases = {key: other for key, other in self.cases.items() if other is not case}
-        yield from _Mending(self, repair).mend(case)
+        return case
 
     def give_up(self, reason: str) -> Procedure:
         """End the task as failed, with what was tried and the state of what was touched."""
@@ -143,10 +137,10 @@ class Play:
         listed = yield from self.talk.call("list_entities")
         for answer in self.talk.exchange.answers:
             if answer.call.name == "search_facts":
-                self.learned.tables["facts"] = _rows(answer.body.get("facts"))
+                self.learned.tables["facts"] = rows_of(answer.body.get("facts"))
         if "set_goal" in self.talk.dropped:
             raise GaveUp(f"the goal was refused: {self.talk.dropped['set_goal']}")
-        self.learned.tables["entities"] = _rows(listed.body.get("entities"))
+        self.learned.tables["entities"] = rows_of(listed.body.get("entities"))
         self.learned.table_origin["entities"] = INVENTORY
 
     def _candidates(self) -> list[list[str]]:
@@ -196,7 +190,7 @@ class Play:
         for host in hosts:
             learned = self.learned.copy()
             learned.put("host", host)
-            plan.append(_step(locate, learned))
+            plan.append(step_of(locate, learned))
         steps = yield from self.talk.propose(plan, [])
         for host, step in zip(hosts, steps, strict=True):
             learned = self.learned.copy()
@@ -266,7 +260,7 @@ class Play:
                 continue
         evidence = "\n".join([*texts, more])
         reasons = []
-        for symptom, found in _matching(repair.symptoms, evidence, learned):
+        for symptom, found in matching(repair.symptoms, evidence, learned):
             if self.tried.get(symptom.name, 0) >= symptom.tries:
                 reasons.append(f"{symptom.name} was repaired already and shows again")
                 continue
@@ -277,7 +271,7 @@ class Play:
             if failure is None:
                 return Case(learned=mine, symptom=symptom)
             reasons.append(failure.text)
-        return Case(learned=learned, reason="; ".join(reasons) or f"nothing known fits: {_brief(evidence)}")
+        return Case(learned=learned, reason="; ".join(reasons) or f"nothing known fits: {brief(evidence)}")
 
     # ---- choosing ----------------------------------------------------------------------
 
@@ -342,12 +336,12 @@ class Play:
             if clause.each:
                 origin = self.learned.table_origin.get(clause.each, "")
                 for row in self.learned.tables.get(clause.each, []):
-                    lines += _clause(clause.say, {**self.learned.slots, **row}, dict.fromkeys(row, origin))
+                    lines += sentence(clause.say, {**self.learned.slots, **row}, dict.fromkeys(row, origin))
             else:
-                lines += _clause(clause.say, self.learned.slots, self.learned.origin)
+                lines += sentence(clause.say, self.learned.slots, self.learned.origin)
         for case in cases:
             if case.symptom is not None and case.symptom.say:
-                lines += _clause(case.symptom.say, case.learned.slots, case.learned.origin)
+                lines += sentence(case.symptom.say, case.learned.slots, case.learned.origin)
         return "\n".join(dict.fromkeys(lines)) or f"{self.book.title}: nothing that was read says it."
 
     def fill_or(self, template: str, otherwise: str, learned: Learned | None = None) -> str:
@@ -357,263 +351,8 @@ class Play:
             return HOLE.sub("…", otherwise)
 
 
-class _Mending:
-    """The repair of one case: plan, approval, fix, apply, recover, check."""
-
-    def __init__(self, play: Play, repair: Repair) -> None:
-        self._play = play
-        self._talk = play.talk
-        self._repair = repair
-        self._checks: list[PlanCheck] = []
-        self._repaired: list[str] = []
-        """What the answer says of every remedy that was carried out, in order."""
-
-    def mend(self, case: Case) -> Procedure:
-        """From the plan to the verified end."""
-        play = self._play
-        if case.symptom is not None and case.symptom.operator:
-            yield from self._operator_does(case.symptom, case.learned)
-            case = Case(learned=case.learned)
-        elif case.symptom is None:
-            yield from self._unknown(case)
-        fix, apply = yield from self._agree(case)
-        self._talk.say("Approved. I go through the steps one by one.")
-        symptom = case.symptom
-        if symptom is not None and fix is not None:
-            self._count(symptom)
-            failure = yield from play.acts(symptom.fix, play.learned, fix, strict=True)
-            if failure is not None:
-                yield from self._recover(failure, fix)
-            self._remember(symptom, play.learned)
-            self._talk.mark(fix, "done", f"{symptom.name}: repaired")
-        yield from self._apply(apply)
-        self._talk.mark(apply, "done", "verified by the checks")
-        play.write_back({**self._repair.facts, **(symptom.facts if symptom is not None else {})})
-        yield from play.complete("done", "\n".join([play.answer(self._repair.answer), *self._repaired]))
-
-    def _agree(self, case: Case) -> Generator[Turn, Exchange, tuple[int | None, int]]:
-        """Propose until the operator agrees."""
-        play = self._play
-        while True:
-            steps = []
-            if case.symptom is not None:
-                self._talk.say(f"What is wrong: {case.symptom.name}.")
-                stage = Stage(title=case.symptom.title, acts=case.symptom.fix)
-                undo = play_command(case.symptom.undo, play.learned) if case.symptom.undo else ""
-                steps.append({**_step(stage, play.learned), **({"undo": undo} if undo else {})})
-            steps.append(_step(self._repair.apply, play.learned))
-            self._checks = [*self._repair.checks, *(case.symptom.checks if case.symptom is not None else ())]
-            checks = [made for check in self._checks if (made := _check(check, play.learned)) is not None]
-            try:
-                numbers = yield from self._talk.propose(steps, checks)
-            except ChangesAsked as asked:
-                yield from self._change(case, str(asked))
-                continue
-            return (numbers[0] if len(numbers) > 1 else None, numbers[-1])
-
-    def _change(self, case: Case, said: str) -> Procedure:
-        """Another value for a slot that the operator may fill; else it says that it cannot."""
-        asks = [act.ask for act in case.symptom.look if act.ask is not None] if case.symptom is not None else []
-        for ask in asks:
-            if value := wanted(ask, said, self._play.learned, within=True):
-                self._play.learned.put(ask.slot, value)
-                return
-        if not asks:
-            raise GaveUp(f"this runbook has one way only and cannot change it as asked: {said}")
-        yield from self._play.ask_for(asks[0], self._play.learned)
-
-    def _apply(self, step: int) -> Procedure:
-        """Carry it out and check it, repairing what is met on the way."""
-        rerun = ""
-        for _ in range(ROUNDS):
-            failure = yield from self._play.acts(
-                self._repair.apply.acts, self._play.learned, step, strict=True, rerun=rerun
-            )
-            if failure is None:
-                failure = yield from self._check_all(step)
-            if failure is None:
-                return
-            rerun = yield from self._recover(failure, step)
-        raise GaveUp(f"it does not come to an end after {ROUNDS} rounds")
-
-    def _check_all(self, step: int) -> Generator[Turn, Exchange, Failure | None]:
-        play = self._play
-        for check in self._checks:
-            made = _check(check, play.learned)
-            if made is None:
-                continue
-            ran = yield from self._talk.run(play.host, str(made["command"]), step)
-            play.learned.forget([name for rule in check.take for name in rule.slots])
-            play.learned.take(check.take, ran.stdout, ran.run)
-            expected = str(made.get("expect_text", ""))
-            passed = ran.passed if ran.passed is not None else ran.code == check.exit and expected in ran.stdout
-            if not passed:
-                return Failure(text=f"the check `{ran.command}` does not show what it should ({ran.exit})", ran=ran)
-        return None
-
-    def _recover(self, failure: Failure, step: int) -> Generator[Turn, Exchange, str]:
-        """Find out why something failed and repair that; the reason for repeating it.
-
-        Raises:
-            GaveUp: nothing known fits and the operator does not want another try, or the remedy failed too.
-        """
-        play = self._play
-        printed = failure.ran.output if failure.ran is not None else ""
-        self._talk.say(f"{failure.text[0].upper()}{failure.text[1:]}. I look for the reason.")
-        yield from play.acts(self._repair.diagnose, play.learned, step)
-        case = yield from play.examine(self._repair, play.learned, step, printed)
-        if case.symptom is None:
-            kept = len(self._talk.runs)
-            yield from play.acts(self._repair.more, play.learned, step)
-            if len(self._talk.runs) > kept:
-                case = yield from play.examine(self._repair, play.learned, step, printed)
-        if case.symptom is None:
-            return (yield from self._no_remedy(f"{failure.text}. {case.reason}"))
-        if case.symptom.operator:
-            yield from self._operator_does(case.symptom, case.learned)
-            return f"the operator has dealt with: {case.symptom.name}"
-        self._count(case.symptom)
-        play.learned = case.learned
-        self._talk.say(f"This is known: {case.symptom.name}. {play.fill_or(case.symptom.title, '')}.")
-        again = yield from play.acts(case.symptom.fix, case.learned, step, strict=True)
-        if again is not None:
-            return (yield from self._no_remedy(f"{failure.text}; the remedy failed too: {again.text}"))
-        self._remember(case.symptom, case.learned)
-        return f"{case.symptom.name}: repaired"
-
-    def _remember(self, symptom: Symptom, learned: Learned) -> None:
-        self._repaired += _clause(symptom.repaired, learned.slots, learned.origin) if symptom.repaired else []
-
-    def _unknown(self, case: Case) -> Procedure:
-        """No known symptom before anything was tried: one more read, then the operator decides."""
-        step = next(iter(self._talk.open_steps), None) or self._last_step()
-        if step is not None:
-            yield from self._play.acts(self._repair.more, self._play.learned, step)
-            found = yield from self._play.examine(self._repair, self._play.learned, step)
-            if found.symptom is not None:
-                case.symptom, case.learned = found.symptom, found.learned
-                self._play.learned = found.learned
-                return
-            case.reason = found.reason
-        yield from self._no_remedy(case.reason)
-
-    def _last_step(self) -> int | None:
-        marked = [args["seq"] for name, args in self._talk.queue if name == "update_plan_step"]
-        return marked[-1] if marked and isinstance(marked[-1], int) else None
-
-    def _no_remedy(self, evidence: str) -> Generator[Turn, Exchange, str]:
-        """Ask the operator, with the evidence."""
-        answer = yield from self._talk.ask(
-            f"I have no remedy for this on {self._play.host}: {_brief(evidence)} "
-            f"Put it right and choose {AGAIN!r}, or choose {STOP!r}.",
-            (AGAIN, STOP),
-        )
-        if answer.strip("'\". ").lower() not in (AGAIN.lower(), "again", "retry", "1"):
-            raise GaveUp(f"{_brief(evidence)} The operator said: {answer or 'nothing'}")
-        return "the operator asked for another try"
-
-    def _operator_does(self, symptom: Symptom, learned: Learned) -> Procedure:
-        """Something only the operator can do: say exactly what, and wait for it."""
-        self._count(symptom)
-        what = self._play.fill_or(symptom.operator, symptom.title, learned)
-        answer = yield from self._talk.ask(f"{what} Choose {AGAIN!r} when it is done, or {STOP!r}.", (AGAIN, STOP))
-        if answer.strip("'\". ").lower() not in (AGAIN.lower(), "again", "retry", "done", "1"):
-            raise GaveUp(f"{what} The operator said: {answer or 'nothing'}")
-
-    def _count(self, symptom: Symptom) -> None:
-        self._play.tried[symptom.name] = self._play.tried.get(symptom.name, 0) + 1
-
-
-def wanted(ask: Ask, said: str, learned: Learned, *, within: bool = False) -> str:
-    """The value for a slot in what the operator said; empty when there is none of its form."""
-    try:
-        form = fill_pattern(ask.form, learned.slots)
-    except Hole:
-        return ""
-    found = re.search(form, said) if within else re.fullmatch(form, said.strip())
-    return found[0].rstrip(".,;:!?") if found and (not within or ask.form != r".+") else ""
-
-
-def play_command(template: tuple[str, ...], learned: Learned) -> str:
-    """A command with its holes filled; empty when it cannot be."""
-    try:
-        return command(template, learned.slots)
-    except Hole:
-        return ""
-
-
-def _step(stage: Stage, learned: Learned) -> dict[str, object]:
-    """A stage as a step of a plan: the commands that are known already."""
-    commands = [
-        line
-        for act in stage.acts
-        if all(name in learned.slots for name in act.needs)
-        and not any(name in learned.slots for name in act.unless)
-        and (line := play_command(act.run, learned))
-    ]
-    try:
-        title = fill(stage.title, learned.slots)
-    except Hole:
-        title = HOLE.sub("…", stage.title)
-    return {"title": title[:200], "target": learned.slots["host"], "commands": commands}
-
-
-def _check(check: PlanCheck, learned: Learned) -> dict[str, object] | None:
-    line = play_command(check.run, learned)
-    if not line:
-        return None
-    made: dict[str, object] = {"target": learned.slots["host"], "command": line, "expect_exit": check.exit}
-    if check.text:
-        try:
-            made["expect_text"] = fill(check.text, learned.slots)
-        except Hole:
-            return None
-    return made
-
-
-def _matching(symptoms: Sequence[Symptom], evidence: str, learned: Learned) -> list[tuple[Symptom, Row]]:
-    """The symptoms that show, the one whose text comes last first."""
-    found = []
-    for symptom in symptoms:
-        try:
-            pattern = fill_pattern(symptom.text, learned.slots)
-        except Hole:
-            continue
-        matches = list(re.finditer(pattern, evidence, re.MULTILINE))
-        if matches:
-            groups = {name: value for name, value in matches[-1].groupdict().items() if value}
-            found.append((matches[-1].end(), symptom, groups))
-    found.sort(key=lambda entry: -entry[0])
-    return [(symptom, groups) for _, symptom, groups in found]
-
-
 def _holds(act: Act, ran: Ran, learned: Learned) -> bool:
     must = act.must
     if must is None:
         return True
     return ran.code == must.exit if must.exit is not None else must.slot in learned.slots
-
-
-def _clause(say: str, slots: Mapping[str, str], origin: Mapping[str, str]) -> list[str]:
-    if not any(origin.get(found[1]) for found in HOLE.finditer(say)):
-        return []
-    try:
-        return [fill(say, slots)]
-    except Hole:
-        return []
-
-
-def _rows(value: object) -> list[Row]:
-    rows = value if isinstance(value, list) else []
-    return [
-        {key: _word(item) for key, item in row.items() if item is not None} for row in rows if isinstance(row, Mapping)
-    ]
-
-
-def _word(value: object) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= EVIDENCE_CHARS else text[: EVIDENCE_CHARS // 2] + " … " + text[-EVIDENCE_CHARS // 2 :]

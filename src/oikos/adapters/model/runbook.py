@@ -13,6 +13,7 @@ from pathlib import Path
 
 from oikos.adapters.model.book import Intent, Runbook
 from oikos.adapters.model.learned import Learned
+from oikos.adapters.model.mend import Mending
 from oikos.adapters.model.play import Memory, Play
 from oikos.adapters.model.runbook_file import load_runbooks
 from oikos.adapters.model.talk import GaveUp, Interrupted, Talk, Turn
@@ -115,7 +116,11 @@ def _request(play: Play, intent: Intent, memory: Memory | None) -> Generator[Tur
     if play.book.listing is not None:
         yield from play.enumerate()
     elif intent.repair:
-        yield from play.repair(memory)
+        repair = play.book.repair
+        assert repair is not None, "the reader refuses such an intent"
+        case = yield from play.find(repair, memory)
+        if case is not None:
+            yield from Mending(play, repair).mend(case)
     else:
         yield from play.look()
 

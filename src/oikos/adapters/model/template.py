@@ -136,5 +136,5 @@ def intent(pattern: str) -> re.Pattern[str]:
     made.append(r"(?=$|[\s,.;:!?)\"'])")
     try:
         return re.compile("".join(made), re.IGNORECASE)
-    except re.error as error:
-        raise ValueError(str(error)) from None
+    except re.error:
+        raise ValueError("one is not closed, or not opened") from None

@@ -70,6 +70,8 @@ def python(this: Call) -> Flow | None:
 def _file_or_stdin(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     args = this.line.args
+    if this.name == "php" and args and args[0].text.rsplit("/", 1)[-1] == "occ":  # Nextcloud's own console
+        return walker.command([Word("occ", span=args[0].span), *args[1:]], scene.inside("php"))
     if args and args[0].text not in ("-", "/dev/stdin"):
         if any(word.tags & {Tag.NETWORK, Tag.DECODED} for word in args):
             walker.destroy("exec.fetched", this.span, "Runs text that was fetched or decoded.", scene, EffectKind.REMOTE_CODE)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import judge, paths
+from oikos.policy import environment, judge, paths
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, NOTHING, Tag, Word
 
@@ -128,6 +128,24 @@ def chown(this: Call) -> Flow | None:
                            EffectKind.PRIVILEGE, EffectKind.IRREVERSIBLE, thing=path)
         elif paths.is_critical(path) or paths.is_secret(path):
             walker.destroy("chown.critical", word.span, f"Changes the owner of {path}.", scene, EffectKind.PRIVILEGE, thing=path)
+    return None
+
+
+def setcap(this: Call) -> Flow | None:
+    """Capabilities on an interpreter give them to whoever can start it."""
+    for word in this.line.args[1:] if len(this.line.args) > 1 else this.line.args:
+        if _INTERPRETER.search(word.text) and "-r" not in [used.name for used in this.line.used]:
+            this.walker.destroy("setcap.interpreter", word.span, f"Whoever can start {word.text} gets the capability.", this.scene, EffectKind.PRIVILEGE, thing=word.text)
+    return None
+
+
+def printenv(this: Call) -> Flow | None:
+    """`printenv NAME` shows one variable; without a name all, passwords among them."""
+    for word in this.line.args:
+        if not word.literal or environment.is_secretive(word.text):
+            this.walker.change("printenv.secret", word.span, f"Prints the variable {word.text.replace(HOLE, '…')}, which may be a password.", this.scene, EffectKind.SENSITIVE)
+    if not this.line.args:
+        this.walker.change("env.dump", this.span, "Prints the environment, passwords among it.", this.scene, EffectKind.SENSITIVE)
     return None
 
 

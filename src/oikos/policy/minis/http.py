@@ -122,9 +122,7 @@ def curl(this: Call) -> Flow | None:
             walker.unclear("dynamic.curl", word.span, "This word is only known when the shell runs, and curl has options that change things.", scene)
     if body and scene.stdin.tags and host and any((used.value.text if used.value else "") in ("@-", "-", "@/dev/stdin", ".") or used.name in ("-T", "--upload-file") for used in body):
         _stdin_leak(this, host)
-    third = hosts.is_third_party(host) or any(not hosts.is_loopback(host) for _ in ())
-    tags = frozenset((Tag.NETWORK,))
-    return Flow(tags, None, True) if third or True else None
+    return Flow(frozenset((Tag.NETWORK,)), None, True)
 
 
 def _leak(this: Call, word: Word, text: str, host: str, *, upload: bool) -> None:
@@ -194,3 +192,11 @@ def httpie(this: Call) -> Flow | None:
     for word in args[:1]:
         judge_url(this, word)
     return Flow(frozenset((Tag.NETWORK,)), None, True)
+
+
+def ghapi(this: Call) -> Flow | None:
+    """`gh api -X METHOD`."""
+    for word in this.values("-X", "--method"):
+        if word.text.upper() == "DELETE" or not word.literal:
+            this.walker.destroy("http.delete", word.span, "Deletes something on the server.", this.scene)
+    return None

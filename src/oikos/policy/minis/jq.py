@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind
+from oikos.policy import paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ def jq(this: Call) -> Flow | None:
         for text in word.spellings():
             if "$ENV" in text or "env." in text.replace(".env.", "") or text.strip() in ("env", "$ENV"):
                 walker.change("jq.env", word.span, "The filter prints the environment, passwords among it.", scene, EffectKind.SENSITIVE)
+    for word in this.words[1:]:
+        if word.text.startswith(("/", "~", ".")) and paths.is_secret(word.text, walker.cwd):
+            walker.change("read.secret", word.span, f"Shows {word.text}, which is secret material.", scene, EffectKind.SENSITIVE, thing=word.text)
     for word in this.line.loose:
         if word.splits and word.could_be_option() and word.kind.value == "dynamic" and word.tags:
             walker.unclear("dynamic.jq", word.span, "This word is only known when the shell runs; it could be an option of jq.", scene)

@@ -254,6 +254,8 @@ def expect(this: Call) -> Flow | None:
 def busybox(this: Call) -> Flow | None:
     """`busybox APPLET ARG…` is the applet."""
     rest = this.line.rest
+    if this.sub:  # `k3s kubectl …`: the subcommand is the program
+        rest = [Word(this.sub[-1], span=this.words[0].span), *rest]
     if not rest:
         return EMPTY
     return this.walker.command(rest, this.scene.inside(this.name))

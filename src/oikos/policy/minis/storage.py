@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from oikos.domain.verdict import Risk
+from oikos.policy import paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
 
-_DEBUGFS = re.compile(r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|>!]*)?")
+_DEBUGFS = re.compile(r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|!]*)?")
 _PARTED = frozenset("print p align-check help unit u free all list quit".split())
 
 
@@ -43,6 +45,10 @@ def parted(this: Call) -> Flow | None:
     return None
 
 
-def lvconfig(this: Call) -> Flow | None:
-    """`--config` of LVM tools can name programs."""
+def mkswap(this: Call) -> Flow | None:
+    """On a disk or volume a swap signature destroys what was there; on a file made for it, not."""
+    for word in this.line.args:
+        if any(paths.is_block_device(text) for text in word.spellings()):
+            this.walker.destroy("mkswap.device", word.span, f"Destroys what {word.text} holds.", this.scene, thing=word.text)
+            this.walker.report.name("device", word.text, this.scene.place, Risk.DESTRUCTIVE, "format")
     return None

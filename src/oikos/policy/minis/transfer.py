@@ -55,6 +55,14 @@ def _outward(this: Call) -> Flow | None:
     return None
 
 
+def restic(this: Call) -> Flow | None:
+    """`restic restore --target /` overwrites the system."""
+    target = this.value("-t", "--target")
+    if "restore" in this.sub and target is not None and paths.is_system_tree(target.text) and not this.has("--dry-run"):
+        this.walker.destroy("restic.restore.system", target.span, f"Overwrites {target.text}.", this.scene, thing=target.text)
+    return None
+
+
 def scp(this: Call) -> Flow | None:
     """scp copies; secrets that leave are gone."""
     return _outward(this)
@@ -73,4 +81,4 @@ def rclone(this: Call) -> Flow | None:
     return None
 
 
-__all__ = ["hosts", "rclone", "rsync", "scp"]
+__all__ = ["hosts", "rclone", "restic", "rsync", "scp"]
