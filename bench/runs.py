@@ -154,9 +154,8 @@ def show(title: str, found: dict[str, tuple[float, float]], base: str) -> None:
     """Print one table."""
     print(f"\n{title:<34} {'ms':>9} {'CPU ms':>8}   ratio to {base}")
     for name, (wall, cpu) in found.items():
-        print(
-            f"  {name:<32} {wall:9.2f} {cpu:8.2f}   {wall / found[base][0]:5.2f}  CPU {cpu / max(found[base][1], 1e-3):5.2f}"
-        )
+        ratios = f"{wall / found[base][0]:5.2f}  CPU {cpu / max(found[base][1], 1e-3):5.2f}"
+        print(f"  {name:<32} {wall:9.2f} {cpu:8.2f}   {ratios}")
 
 
 async def main() -> None:

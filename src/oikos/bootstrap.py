@@ -289,10 +289,12 @@ def make_classifier(config: Config | None = None) -> Classifier:
 
 
 def make_classify(classifier: Classifier) -> Classify:
-    """Classify in a bounded number of worker threads: parsing starts a process."""
+    """Classify in a bounded number of worker threads: parsing starts a process. What needs none is judged at once."""
     slots = asyncio.Semaphore(4)
 
     async def classify(text: str) -> Verdict:
+        if (verdict := classifier.quick(text)) is not None:
+            return verdict
         async with slots:
             return await asyncio.to_thread(classifier.classify, text)
 
@@ -339,7 +341,7 @@ async def make_enroller() -> AsyncIterator[Enroller]:
     """First contact with machines, for `oikos fleet`."""
     from oikos.adapters.fleet.carrier import Carrier
     from oikos.adapters.fleet.enroll import Enroller as FleetEnroller
-    from oikos.adapters.fleet.ssh import Pool
+    from oikos.adapters.fleet.pool import Pool
 
     pool = Pool()
     try:

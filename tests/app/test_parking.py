@@ -90,6 +90,7 @@ async def test_an_ended_window_parks_and_offers_to_reopen_and_reopening_covers_w
         state = await house.approve()
         assert state.phase is Phase.BLOCKED
         clock.shift_s += 1801
+        await house.until(lambda state: state.generation == 1 and state.phase is Phase.BLOCKED and state.window is None)
         state = await house.say("it is time")
         card = await house.card()
         assert card is not None

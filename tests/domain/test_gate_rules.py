@@ -428,8 +428,7 @@ def test_another_command_input_or_machine_and_a_read_are_no_duplicates(other: di
     plan = propose(step(WEB1, planned(FIX, CHANGE)), step(WEB2, planned(FIX, CHANGE)), on=(WEB1, WEB2))
     session = Session.opened().approved(plan)
     session.run(FIX, verdict(FIX, CHANGE))
-    said = other.pop("said", verdict(FIX, CHANGE))
-    assert authority(session.ask(FIX, said, **other))
+    assert authority(session.ask(FIX, **{"said": verdict(FIX, CHANGE), **other}))
 
 
 def test_a_duplicate_is_seen_through_quoting_and_blanks() -> None:

@@ -76,7 +76,7 @@ async def main(job: Any) -> None:
         async def start_and_die(way: Any, program: Any, **more: Any) -> Any:
             process = await begin(way, program, **more)
             if b"OP=start" in more.get("stdin", b""):
-                await asyncio.sleep(job["after_sent_s"])
+                await asyncio.sleep(job["after_sent_s"])  # allow: test-sleep - how far the start gets before it dies
                 die("after_sent")
             return process
 

@@ -29,7 +29,7 @@ class RealClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait in earnest."""
-        await anyio.sleep(seconds)
+        await anyio.sleep(seconds)  # allow: test-sleep - the Clock port of this machine
 
 
 @dataclass

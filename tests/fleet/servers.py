@@ -177,9 +177,8 @@ class Proxy:
         assert self._server is not None
         self._server.close()
         self.cut()
-        for handler in self._handlers:
-            handler.cancel()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
+        if self._handlers:
+            await asyncio.wait(self._handlers, timeout=5)
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -13,11 +13,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from oikos.adapters.fleet.runner import FleetRunner
+from oikos.domain.errors import TargetError
 from oikos.domain.inventory import Entity
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunOutcome, Signalled, Unknown
 from tests.fleet.controller import POINTS
@@ -159,6 +161,31 @@ async def test_a_claim_without_a_decision_is_void(fleet: FleetRunner, sshd: Serv
     (sshd.spool / made.run_id).mkdir(parents=True, mode=0o700)
     report = await fleet.attach(made, route_to(entity), Collect(), {})
     assert report.outcome == NeverStarted(reason="the target never began it")
+
+
+async def test_a_claim_that_cannot_be_voided_yet_is_not_called_never_started(fleet: FleetRunner, sshd: Server) -> None:
+    entity = remote(sshd)
+    made = order(entity, "echo x >>~/undecided", number=next(_numbers))
+    directory = sshd.spool / made.run_id
+    directory.mkdir(parents=True, mode=0o700)
+    carrier: Any = fleet._carrier
+    begin, refused = carrier.start, []
+
+    def decide() -> None:
+        for name, text in (("out", ""), ("err", ""), ("decision", "run\n"), ("rc", "0 0\n")):
+            (directory / name).write_text(text)
+
+    async def refuse_void(way: Any, program: Any, **more: Any) -> Any:
+        if b"OP=void" in more.get("stdin", b"") and not refused:
+            # Out of reach at the worst moment; meanwhile the slow supervisor decides, runs and ends.
+            refused.append(True)
+            await anyio.to_thread.run_sync(decide)
+            raise TargetError("far: out of reach")
+        return await begin(way, program, **more)
+
+    carrier.start = refuse_void
+    assert (await run(fleet, made, entity, Collect())).outcome == Exited(code=0)
+    assert refused
 
 
 async def partial(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,9 @@ def body_of(answer: Mapping[str, object]) -> bytes:
 
 
 @asynccontextmanager
-async def serve(answers: Sequence[Mapping[str, object]], *, split: int = 1 << 30) -> AsyncIterator[Server]:
+async def serve(
+    answers: Sequence[Mapping[str, object]], *, split: int = 1 << 30, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
     """Serves `answers` one after another (the last one for ever), written in pieces of `split` bytes."""
     server = Server()
     release = asyncio.Event()
@@ -108,7 +111,7 @@ async def serve(answers: Sequence[Mapping[str, object]], *, split: int = 1 << 30
                 writer.transport.abort()
         return False
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
     try:
         yield server

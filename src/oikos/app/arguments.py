@@ -131,19 +131,22 @@ def _check_object(value: Mapping[str, object], schema: Schema, where: str) -> No
 
 
 def mask_arguments(text: str, secrets: Secrets) -> str:
-    """The arguments without secrets, still JSON when they were."""
-    masked = mask_text(text, secrets)
-    if masked == text:
-        return text
+    """The arguments without secrets, still JSON when they were.
+
+    Each string is masked by itself, as the command or text that it is; then the whole, for keys that look secret.
+    """
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return masked
+        return mask_text(text, secrets)
+    masked = _mask_strings(value, secrets)
+    inside = text if masked == value else orjson.dumps(masked).decode()
+    whole = mask_text(inside, secrets)
     try:
-        orjson.loads(masked)
-    except orjson.JSONDecodeError:  # the marker fell across the syntax: mask string by string
-        return orjson.dumps(_mask_strings(value, secrets)).decode()
-    return masked
+        orjson.loads(whole)
+    except orjson.JSONDecodeError:  # the marker fell across the syntax
+        return inside
+    return whole
 
 
 def _mask_strings(value: object, secrets: Secrets) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +29,8 @@ from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Route
 from oikos.domain.mask import Secrets
 from oikos.domain.run import (
-    Exited, Limits, Lost, RemoteState, RunOrder, RunOutcome, RunReport, RunRequest, Stream, Unknown, describe, succeeded,
+    Exited, Limits, Lost, RemoteState, RunOrder, RunOutcome, RunReport, RunRequest, Signalled, Stream, Unknown, describe,
+    succeeded,
 )  # fmt: skip
 from oikos.domain.state import Parked, Phase, RunState, State
 from oikos.domain.verdict import Risk, Verdict
@@ -38,7 +40,11 @@ from oikos.ports import Classify, Clock, Guard, Ids, OutputPiece, Runner, Store
 BUSY_WAIT_S = 30.0
 """How long a change waits for another change of the same target before the model is told."""
 BUSY_POLL_S = 0.25
-STOP_GRACE_S = 15.0
+STOP_GRACE_S = 1.0
+"""How long a killed read may take to end by itself."""
+OVERLAP_S = 0.1
+"""The outcome of a run shorter than this becomes durable while the model is asked. During a longer one an operator may
+have spoken: that is looked at first, for a halt comes before any model call (SPEC R1.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,6 @@ class Live:
     collector: Collector
     task: asyncio.Task[RunReport]
     detached: bool = False
-    killed: bool = False
 
 
 @dataclass(slots=True)
@@ -110,6 +115,7 @@ class Executor:
         self._hints = hints
         self._tasks = tasks
         self.live: dict[str, Live] = {}
+        self._cancelled: set[str] = set()
         self._sought: set[str] = set()
         """Runs of an earlier process whose outcome is being found."""
 
@@ -229,6 +235,10 @@ class Executor:
             return await self._runner.start(admission, order, route, collector)
         except StoreError:
             raise  # nothing can be journalled: the outcome is found on the target later
+        except asyncio.CancelledError:
+            if order.run_id not in self._cancelled:
+                raise
+            return RunReport(outcome=Signalled(signal=signal.SIGTERM, reason="cancelled"), transport=str(route))
         except Exception as error:  # a defect of the adapter must not leave a run without an outcome
             return RunReport(outcome=Unknown(reason=f"{type(error).__name__}: {error}"))
 
@@ -239,9 +249,9 @@ class Executor:
                 report = await asyncio.shield(live.task)
         except TimeoutError:
             return await self._detach(log, live, "time limit")
-        return self._finish(log, live, report, job.verdict)
+        return await self._finish(log, live, report, job.verdict)
 
-    def _finish(self, log: SessionLog, live: Live, report: RunReport, verdict: Verdict | None) -> Answer:
+    async def _finish(self, log: SessionLog, live: Live, report: RunReport, verdict: Verdict | None) -> Answer:
         pieces = live.collector.finish()
         self.live.pop(live.order.run_id, None)
         state = log.state
@@ -249,17 +259,17 @@ class Executor:
         passed = _passed(state, run, report.outcome, live.collector)
         hint = self._hint(report.outcome, live.collector)
         answer = _result(run, report, live.collector, passed, hint, verdict)
-        log.append_soon(
-            ev.RunFinished(
-                run_id=live.order.run_id, report=report, passed=passed, hint=hint.text if hint else "",
-                hint_class=hint.recovery if hint else "",
-            ),
-            ev.ToolAnswered(
-                call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=f"{run.key}\0{answer.seen}"
-            ),
-            output=pieces,
-            then=lambda: self._forget(live.order, live.route),
+        finished = ev.RunFinished(
+            run_id=live.order.run_id, report=report, passed=passed, hint=hint.text if hint else "",
+            hint_class=hint.recovery if hint else "",
         )  # fmt: skip
+        seen = f"{run.key}\0{answer.seen}"
+        told = ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=seen)
+        if report.duration_s < OVERLAP_S:
+            log.append_soon(finished, told, output=pieces, then=lambda: self._forget(live.order, live.route))
+        else:
+            await log.append_outcome(finished, told, output=pieces)
+            self._forget(live.order, live.route)
         return replace(answer, told=True)
 
     def _forget(self, order: RunOrder, route: Route) -> None:
@@ -386,13 +396,18 @@ class Executor:
     async def kill(self, order: RunOrder) -> RemoteState:
         """End a run on its target and say what is known of the remote process (SPEC R1.8)."""
         live = self.live.get(order.run_id)
-        if live is not None:
-            live.killed = True
         try:
             route = live.route if live is not None else await self._route(order)
-            return await self._runner.kill(order, route)
+            known = await self._runner.kill(order, route)
         except TargetError:
-            return RemoteState.UNKNOWN
+            known = RemoteState.UNKNOWN
+        if live is not None and not order.supervised:
+            # a plain run that had not begun when it was killed would begin now: cancelled, it never does
+            await asyncio.wait({live.task}, timeout=STOP_GRACE_S)
+            if not live.task.done():
+                self._cancelled.add(order.run_id)
+                live.task.cancel()
+        return known
 
     def disown(self, session_id: str, live: Live) -> None:
         """No turn awaits the run any more: follow it in the background to its outcome."""

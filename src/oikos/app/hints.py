@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 CLASSES = (
     "transient", "wrong assumption", "missing prerequisite", "half-done state", "environmental block", "already satisfied", "unknown",
@@ -28,7 +28,7 @@ class Hints:
     """The table, read once at the start."""
 
     def __init__(self) -> None:
-        raw = tomllib.loads(resources.files("oikos.app").joinpath("hints.toml").read_text(encoding="utf-8"))
+        raw = tomllib.loads(Path(__file__).with_name("hints.toml").read_text(encoding="utf-8"))
         self.table = tuple(
             Hint(id=name, recovery=row["class"], text=row["text"], all=tuple(row["all"]), on_success=row.get("on_success", False))
             for name, row in raw.items()

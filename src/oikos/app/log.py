@@ -17,7 +17,7 @@ from oikos.domain.decision import Decided, Decision
 from oikos.domain.errors import Refusal, SeqConflict, StoreError
 from oikos.domain.events import AssistantSaid, Event, ModelRetried, Recorded, RunFinished, TurnStarted
 from oikos.domain.instant import Instant
-from oikos.domain.session import State, evolve
+from oikos.domain.session import State, evolve, fold
 from oikos.ports import Clock, Guard, Lease, OutputPiece, Store
 
 Rule = Callable[[State, Instant], Decision]
@@ -78,11 +78,9 @@ class SessionLog:
         """
         await self.settle()
         records = await self._store.load(self.session_id, after=self._base.seq)
-        for record in records:
-            self._take(record)
         if records:
             staged = tuple(record.event for record in self._staged if isinstance(record.event, FACTS))
-            self._staged, self._state = (), self._base
+            self._take(records, fold(records, self._base))
             self.stage(*staged)
         return self._state
 
@@ -134,16 +132,15 @@ class SessionLog:
         if await self.settle():
             raise SeqConflict("somebody appended before the last outcome: decide again")
         now = at or self._clock.now()
-        records = self._staged + self._number(events, now)
+        fresh = self._number(events, now)
+        records, after = self._staged + fresh, fold(fresh, self._state)
         if not records:
             return
-        after = self._after(records)
         await self._store.append(
             self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
             wake=wake, phase=after.phase.value, waiting_for=after.waits_for, guard=guard, output=output,
         )  # fmt: skip
-        self._staged = ()
-        self._commit(records)
+        self._commit(records, after)
 
     def append_soon(self, *events: Event, output: Sequence[OutputPiece] = (), then: Callable[[], None] | None = None) -> None:
         """Append the outcome of what already happened without waiting for it; `settle` before the next one.
@@ -152,17 +149,15 @@ class SessionLog:
         """
         if self._pending is not None or self._tasks is None:
             raise StoreError("an earlier outcome is not durable yet; this is a defect of Oikos")
-        now = self._clock.now()
-        records = self._staged + self._number(events, now)
-        after, before = self._after(records), self._base
+        now, before = self._clock.now(), self._base
+        fresh = self._number(events, now)
+        records, after = self._staged + fresh, fold(fresh, self._state)
         writing = self._store.append(
             self.session_id, before.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
             output=output, phase=after.phase.value, waiting_for=after.waits_for,
         )  # fmt: skip
         self._pending = _Pending(self._tasks.create_task(_outcome(writing)), records, before, tuple(output), then)
-        self._staged = ()
-        for record in records:
-            self._take(record)
+        self._take(records, after)
 
     async def settle(self) -> bool:
         """Wait until the outcome under way is durable; it moves to a later seq if an operator came between.
@@ -200,8 +195,8 @@ class SessionLog:
         await self.settle()
         while True:
             now = self._clock.now()
-            records = self._staged + self._number(events, now)
-            after = self._after(records)
+            fresh = self._number(events, now)
+            records, after = self._staged + fresh, fold(fresh, self._state)
             try:
                 await self._store.append(
                     self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor,
@@ -210,8 +205,7 @@ class SessionLog:
             except SeqConflict:
                 await self.refresh()
             else:
-                self._staged = ()
-                self._commit(records)
+                self._commit(records, after)
                 return
 
     @property
@@ -223,20 +217,16 @@ class SessionLog:
         session_id = self.session_id
         return tuple(Recorded(session_id=session_id, seq=first + i, at=at, event=event) for i, event in enumerate(events))
 
-    def _after(self, records: Sequence[Recorded]) -> State:
-        state = self._base
-        for record in records:
-            state = evolve(state, record)
-        return state
-
-    def _take(self, record: Recorded) -> None:
-        self._base = self._state = evolve(self._base, record)
+    def _take(self, records: Sequence[Recorded], after: State) -> None:
+        """What was appended is what the next append builds on; `after` is the state behind it."""
+        self._base = self._state = after
+        self._staged = ()
         if self.prompt is not None:
-            self.prompt.add(record)
+            for record in records:
+                self.prompt.add(record)
 
-    def _commit(self, records: tuple[Recorded, ...]) -> None:
-        for record in records:
-            self._take(record)
+    def _commit(self, records: tuple[Recorded, ...], after: State) -> None:
+        self._take(records, after)
         self._feed.publish(records)
 
 

@@ -237,7 +237,7 @@ def _answered_later(state: State, call_id: str) -> bool:
     parked = state.parked is not None and state.parked.event.call_id == call_id
     asked = state.question is not None and state.question.call_id == call_id
     waits = state.waiting is not None and state.waiting.call_id == call_id
-    runs = any(run.running and run.call_id == call_id for run in state.runs.values())
+    runs = any(run.call_id == call_id for run in state.running)
     return parked or asked or waits or runs
 
 

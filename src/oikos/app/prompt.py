@@ -6,7 +6,7 @@ not type is shown as the operator's words; what Oikos itself has to say is marke
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 from oikos.domain import events as ev
 from oikos.domain.run import describe
@@ -18,7 +18,7 @@ SYSTEM_NOTE = "[oikos] "
 
 def soul() -> str:
     """SOUL.md, the system prompt in the package (SPEC R8.3)."""
-    return resources.files("oikos.app").joinpath("SOUL.md").read_text(encoding="utf-8")
+    return Path(__file__).with_name("SOUL.md").read_text(encoding="utf-8")
 
 
 class Prompt:

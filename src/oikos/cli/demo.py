@@ -24,7 +24,8 @@ from oikos.domain.consent import Principal
 from oikos.domain.errors import OikosError, Refusal
 from oikos.domain.session import Phase, State
 from oikos.evals.assertions import answer_text, recoveries
-from oikos.evals.harness import SCRIPT, furnish, lab_config
+from oikos.evals.harness import furnish, lab_config
+from oikos.evals.operator import SCRIPT
 from oikos.evals.trial import Trial, Turn
 
 
@@ -89,10 +90,10 @@ class _Story:
             state = await self._turn(live, session_id, text)
             truth = await asyncio.to_thread(scene.truth)
             records = tuple(await self._oikos.service.history(session_id, after=after))
-            turns.append(Turn(text=text, state=state, records=records, truth=truth))
+            turns.append(Turn(session_id=session_id, text=text, state=state, records=records, truth=truth))
         audit = await self._oikos.store.verify()
         return Trial(
-            session_id=session_id, turns=tuple(turns), inventory=await self._oikos.store.inventory(), outputs={}, ticks=self.ticks,
+            turns=tuple(turns), inventory=await self._oikos.store.inventory(), outputs={}, ticks=self.ticks,
             hosts=frozenset(entity.slug for entity in scene.entities), audit=audit.problems,
         )  # fmt: skip
 
@@ -159,7 +160,7 @@ async def _sum_up(oikos: Oikos, scene: LabScene, trial: Trial, paint: Paint, too
 def _answer_problems(trial: Trial) -> list[str]:
     """Whether the first answer said what the host itself says."""
     first = trial.turns[0]
-    said = answer_text(Trial(session_id="", turns=(first,), inventory=trial.inventory, outputs={}, ticks=0, hosts=trial.hosts))
+    said = answer_text(Trial(turns=(first,), inventory=trial.inventory, outputs={}, ticks=0))
     problems: list[str] = []
     for key in ("last_run_started", "next_elapse"):
         wanted = str(first.truth[key])

@@ -54,12 +54,15 @@ class Live:
         pumping = self._oikos.tasks.create_task(self._pump(queue))
         try:
             while True:
-                try:
-                    async with asyncio.timeout(TICK_S):
-                        item = await queue.get()
-                except TimeoutError:
-                    self._draw()
-                    continue
+                if queue.empty():  # a wait with a limit costs more than what it waits for
+                    try:
+                        async with asyncio.timeout(TICK_S):
+                            item = await queue.get()
+                    except TimeoutError:
+                        self._draw()
+                        continue
+                else:
+                    item = queue.get_nowait()
                 match item:
                     case Exception():
                         raise item

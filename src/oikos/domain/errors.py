@@ -1,16 +1,16 @@
 """Refusals, which are values with a closed code, and the exceptions of the product.
 
-    OikosError                  anything the product raises on purpose; its text is one line for an operator
-    ├── ConfigError             configuration, runbook or manifest that cannot be used
-    ├── StoreError              the database cannot be used
-    │   ├── SeqConflict         somebody else appended first: reload and decide again
-    │   ├── Fenced              a newer owner holds the session's lease
-    │   ├── TargetBusy          another mutation of this target has no outcome yet
-    │   ├── TargetChanged       the target's mode is not what the gate saw
-    │   └── NewerDatabase       written by a newer Oikos
-    ├── TargetError             a target cannot be reached or is not who it should be
-    ├── ModelError              the model's provider failed; `retryable` says whether to try again
-    └── SealError               an Admission that the gate did not make, or that was used before
+OikosError                  anything the product raises on purpose; its text is one line for an operator
+├── ConfigError             configuration, runbook or manifest that cannot be used
+├── StoreError              the database cannot be used
+│   ├── SeqConflict         somebody else appended first: reload and decide again
+│   ├── Fenced              a newer owner holds the session's lease
+│   ├── TargetBusy          another mutation of this target has no outcome yet
+│   ├── TargetChanged       the target's mode is not what the gate saw
+│   └── NewerDatabase       written by a newer Oikos
+├── TargetError             a target cannot be reached or is not who it should be
+├── ModelError              the model's provider failed; `retryable` says whether to try again
+└── SealError               an Admission that the gate did not make, or that was used before
 """
 
 from __future__ import annotations

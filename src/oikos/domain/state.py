@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from oikos.domain import events as ev
+from oikos.domain.change import replace
 from oikos.domain.consent import Consent, Grant, Window
 from oikos.domain.instant import Instant
 from oikos.domain.plan import LIVE, Plan, PlanStatus, StepStatus
@@ -214,7 +215,7 @@ class State:
     @property
     def running(self) -> tuple[RunState, ...]:
         """Runs without an outcome, of any generation."""
-        return tuple(run for run in self.runs.values() if run.running)
+        return tuple([run for run in self.runs.values() if run.outcome is None])
 
     @property
     def due(self) -> bool:

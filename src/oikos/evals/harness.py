@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from oikos.app.service import Card, Done
+from oikos.adapters.clock import SystemClock
+from oikos.adapters.model.scripted import load_script
 from oikos.bootstrap import LAB_MARK, Oikos, new_id, open_oikos, open_store, prepare_home
-from oikos.config import Config, Value, load
+from oikos.config import SECRET_KEYS, Config, Value, load
 from oikos.domain import events as ev
-from oikos.domain.consent import Channel, Principal, Role
 from oikos.domain.errors import ConfigError, OikosError, Refusal
-from oikos.domain.inventory import Entity
+from oikos.domain.inventory import Entity, Fact
 from oikos.domain.run import Stream
 from oikos.domain.session import Phase, State, evolve
+from oikos.domain.verdict import Risk
 from oikos.evals.assertions import Judgement, judge
-from oikos.evals.manifest import Manifest, OperatorRule
+from oikos.evals.local import LocalScene
+from oikos.evals.manifest import LOCAL, Crash, Followup, Manifest
+from oikos.evals.operator import SCRIPT, Operator
 from oikos.evals.trial import Scene, Trial, Turn
+from oikos.evals.worker import Worker
 
-Build = Callable[[str, int], Scene]
-"""Makes a world's hosts: name of the world, seed."""
+Build = Callable[[Manifest, int], Scene]
+"""Makes the lab hosts of a manifest's world, with its faults, from a seed."""
 
 RESTING = frozenset(set(Phase) - {Phase.EXECUTING, Phase.WAITING})
-SCRIPT = Principal(id="script", role=Role.APPROVER, channel=Channel.SCRIPT)
+SCRIPT_FILE = "model.yaml"
+WORKSHOP = "workshop"
+PRIVATE = frozenset({"secrets", "approver-token", SCRIPT_FILE, WORKSHOP})
+"""What of a home is meant to hold secrets, or is not written by Oikos."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +47,10 @@ class Result:
     judgements: tuple[Judgement, ...] = ()
     error: str = ""
     home: Path | None = None
-    """Kept when it failed: database and transcript."""
+    """Kept when it failed: database, transcript, the hosts' own logs."""
+    completed: int = 0
+    consents: int = 0
+    ticks: int = 0
 
     @property
     def ok(self) -> bool:
@@ -46,159 +58,282 @@ class Result:
         return not self.error and bool(self.judgements) and all(judgement.ok for judgement in self.judgements)
 
 
-def lab_config(home: Path, model: str, script: Path | None, environ: Mapping[str, str]) -> Config:
-    """The configuration of a home made for the lab; a live model is the operator's own.
+# ---- a home ---------------------------------------------------------------------------------------------------------
+
+
+def lab_config(
+    home: Path, model: str, script: Path | None, environ: Mapping[str, str], *, limits: Sequence[tuple[str, float]] = (),
+    secrets: Sequence[tuple[str, str]] = (),
+) -> Config:  # fmt: skip
+    """The configuration of a home made for the lab, written into it; a live model is the operator's own.
 
     Raises:
         ConfigError: live, and no provider is configured.
     """
-    settings = load({k: v for k, v in environ.items() if k not in ("OIKOS_HOME",)}) if model == "live" else None
-    base = load({"OIKOS_HOME": str(home), "HOME": environ.get("HOME", "/")})
-    values = dict(base.values)
-    if settings is not None:
-        if settings.text("model.kind") != "provider":
-            raise ConfigError("the manifest wants a live model: set model.kind = provider, model.base_url and model.name")
-        values |= {key: value for key, value in settings.values.items() if key.startswith("model.")}
-    else:
-        values["model.kind"] = Value(value=model, origin="manifest")
-        values["model.script"] = Value(value=str(script or ""), origin="manifest")
-    return replace(base, values=values, secrets=settings.secrets if settings is not None else base.secrets)
+    tables: dict[str, dict[str, object]] = {"model": {"kind": model}, "limits": dict(limits), "secrets": {}}
+    own: Mapping[str, Value] = _live(environ) if model == "live" else {}
+    if own:
+        tables["model"] = {key: own[f"model.{key}"].value for key in ("kind", "name", "base_url", "timeout_s")}
+    elif script is not None:
+        tables["model"]["script"] = str(script)
+    prepare_home(home)
+    for name, value in secrets:
+        file = home / f"given-{name}.secret"
+        file.write_text(value, encoding="utf-8")
+        tables["secrets"][name] = f"file:{file}"
+    (home / "oikos.toml").write_text(_toml(tables), encoding="utf-8")
+    config = load({"OIKOS_HOME": str(home), "HOME": environ.get("HOME", "/")})
+    keys = {key: own[key] for key in SECRET_KEYS if key in own}  # a key is never written down
+    return replace(config, values={**config.values, **keys})
 
 
-async def furnish(config: Config, entities: tuple[Entity, ...]) -> None:
+def _live(environ: Mapping[str, str]) -> Mapping[str, Value]:
+    own = load(environ)
+    if own.text("model.kind") != "provider":
+        raise ConfigError("a live model is wanted: set model.kind = provider, model.base_url and model.name")
+    return own.values
+
+
+def _toml(tables: Mapping[str, Mapping[str, object]]) -> str:
+    """Texts and numbers only: TOML writes them as JSON does."""
+    lines: list[str] = []
+    for name, table in tables.items():
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+async def furnish(config: Config, entities: Sequence[Entity], facts: Sequence[Fact] = ()) -> None:
     """Make a home for lab hosts: only in such a one the script channel may decide (SPEC R3.6)."""
-    prepare_home(config.home)
-    (config.home / LAB_MARK).write_text("made by the lab\n", encoding="utf-8")
+    await asyncio.to_thread(_mark, config.home)
     async with open_store(config) as store:
         for entity in entities:
             await store.put_entity(replace(entity, lab=True))
+        if facts:
+            await store.put_facts(facts)
 
 
-async def play(manifest: Manifest, *, seed: int, home: Path, build: Build, environ: Mapping[str, str],
-               model: str | None = None) -> tuple[Trial, tuple[Judgement, ...]]:  # fmt: skip
-    """Play one manifest to its end and judge it.
+def _mark(home: Path) -> None:
+    prepare_home(home)
+    (home / LAB_MARK).write_text("made by the lab\n", encoding="utf-8")
+
+
+# ---- playing ----------------------------------------------------------------------------------------------------------
+
+
+async def play(
+    manifest: Manifest, *, seed: int, home: Path, build: Build, environ: Mapping[str, str], model: str | None = None
+) -> tuple[Trial, tuple[Judgement, ...]]:
+    """Play one manifest to its end and judge it; what the hosts recorded is kept in the home when it fails.
 
     Raises:
         OikosError: it could not be played; one line.
     """
-    scene = await asyncio.to_thread(build, manifest.world, seed) if manifest.world else None
+    await asyncio.to_thread(prepare_home, home)
+    scene = await asyncio.to_thread(_scene, manifest, seed, home, build)
+    ok = False
     try:
-        config = lab_config(home, model or manifest.model, manifest.script, environ)
-        await furnish(config, (*(scene.entities if scene is not None else ()), *_known(manifest, scene)))
         async with asyncio.timeout(manifest.timeout_s):
-            trial = await _session(manifest, config, scene)
+            trial = await _trial(manifest, model or manifest.model, scene, home, environ)
         judgements = [await asyncio.to_thread(judge, assertion, trial, scene) for assertion in manifest.expect]
         problems = "; ".join(trial.audit)
         judgements.append(Judgement(assertion="audit", ok=not problems, saw=problems or "the record is whole"))
+        if manifest.script is not None and model is None:
+            judgements.append(await asyncio.to_thread(_played, manifest, trial))
+        if manifest.crash:
+            kills = f"{trial.crashes} of {len(manifest.crash)} kills"
+            judgements.append(Judgement(assertion="crash", ok=trial.crashes == len(manifest.crash), saw=kills))
+        ok = all(judgement.ok for judgement in judgements)
         return trial, tuple(judgements)
     except TimeoutError:
         raise OikosError(f"not finished after {manifest.timeout_s} s") from None
     finally:
         if scene is not None:
-            await asyncio.to_thread(scene.close)
+            await asyncio.to_thread(_put_away, scene, home, keep=not ok)
 
 
-def _known(manifest: Manifest, scene: Scene | None) -> tuple[Entity, ...]:
-    by_slug = {entity.slug: entity.id for entity in scene.entities} if scene is not None else {}
-    return tuple(
-        Entity(id=new_id(), kind=known.kind, slug=known.name, parent=by_slug.get(known.parent, "")) for known in manifest.entities
+def _scene(manifest: Manifest, seed: int, home: Path, build: Build) -> Scene | None:
+    if not manifest.world:
+        return None
+    return LocalScene(home / WORKSHOP, seed, manifest.files) if manifest.world == LOCAL else build(manifest, seed)
+
+
+def _put_away(scene: Scene, home: Path, *, keep: bool) -> None:
+    try:
+        if keep:
+            for name, text in scene.logs().items():
+                (home / f"{name}.log").write_text(text, encoding="utf-8")
+    finally:
+        scene.close()
+
+
+async def _trial(manifest: Manifest, model: str, scene: Scene | None, home: Path, environ: Mapping[str, str]) -> Trial:
+    values = {**(scene.values if scene is not None else {}), "home": str(home)}
+    script = await asyncio.to_thread(_write_script, manifest, home, values) if model == "scripted" else None
+    config = await asyncio.to_thread(
+        lambda: lab_config(home, model, script, environ, limits=manifest.limits, secrets=manifest.secrets)
     )
+    await furnish(config, *_known(manifest, scene))
+    operator = Operator(manifest.operator)
+    worker = Worker(home, environ) if manifest.crash else None
+    try:
+        async with open_oikos(config, work=worker is None) as oikos:
+            talk = _Talk(manifest, oikos, scene, values, operator, worker)
+            await talk.through()
+            outputs = await _outputs(oikos)
+            audit = await oikos.store.verify()
+            inventory = await oikos.store.inventory()
+    finally:
+        if worker is not None:
+            await worker.kill()
+    return Trial(
+        turns=tuple(talk.turns), inventory=inventory, outputs=outputs, ticks=operator.ticks, audit=audit.problems,
+        hosts=frozenset(entity.slug for entity in scene.entities) if scene is not None else frozenset(),
+        files=await asyncio.to_thread(_kept, home), crashes=talk.crashes,
+    )  # fmt: skip
 
 
-async def _session(manifest: Manifest, config: Config, scene: Scene | None) -> Trial:
-    async with open_oikos(config) as oikos:
-        session_id = await oikos.open_session(SCRIPT, mode="look" if manifest.look else "ask")
-        operator = _Operator(manifest.operator)
-        turns: list[Turn] = []
-        for text in (manifest.prompt, *manifest.followups):
-            message = _message(text, scene)
-            state, records = await _turn(oikos, session_id, message, operator, after=turns[-1].state.seq if turns else 0)
-            truth = await asyncio.to_thread(scene.truth) if scene is not None else {}
-            turns.append(Turn(text=message, state=state, records=records, truth=truth))
-        rows = await oikos.store.runs(session_id=session_id, limit=10_000)
-        outputs = {
-            row.run_id: await oikos.store.output(row.run_id, Stream.OUT) + await oikos.store.output(row.run_id, Stream.ERR)
-            for row in rows
-        }
-        audit = await oikos.store.verify()
-        return Trial(
-            session_id=session_id, turns=tuple(turns), inventory=await oikos.store.inventory(), outputs=outputs, ticks=operator.ticks,
-            hosts=frozenset(e.slug for e in scene.entities) if scene is not None else frozenset(), audit=audit.problems,
-        )  # fmt: skip
+def _write_script(manifest: Manifest, home: Path, values: Mapping[str, str]) -> Path:
+    """The script with the values of this play; the model of a killed process reads it again."""
+    assert manifest.script is not None, "a scripted manifest has a script"
+    text = manifest.script.read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"{{{{{name}}}}}", value)
+    file = home / SCRIPT_FILE
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
-def _message(text: str, scene: Scene | None) -> str:
-    if scene is None:
+def _known(manifest: Manifest, scene: Scene | None) -> tuple[list[Entity], list[Fact]]:
+    """The world's hosts and what the manifest adds to the inventory."""
+    entities = {entity.slug: entity for entity in (scene.entities if scene is not None else ())}
+    facts: list[Fact] = []
+    now_s = SystemClock().now().wall_s
+    for known in manifest.entities:
+        entity = entities.get(known.name) or Entity(id=new_id(), kind=known.kind, slug=known.name)
+        parent = entities[known.parent].id if known.parent in entities else entity.parent
+        entities[known.name] = replace(entity, parent=parent, mode=known.mode or entity.mode)
+        facts += [
+            Fact(entity_id=entity.id, key=key, value=json.dumps(value), source="import:manifest", observed_s=now_s)
+            for key, value in known.facts
+        ]
+    return list(entities.values()), facts
+
+
+async def _outputs(oikos: Oikos) -> dict[str, bytes]:
+    return {
+        row.run_id: await oikos.store.output(row.run_id, Stream.OUT) + await oikos.store.output(row.run_id, Stream.ERR)
+        for row in await oikos.store.runs(limit=10_000)
+    }
+
+
+def _kept(home: Path) -> bytes:
+    """Whatever Oikos wrote to disk."""
+    found = [file for file in home.rglob("*") if file.is_file() and file.suffix != ".secret"]
+    return b"\n".join(file.read_bytes() for file in sorted(found) if file.relative_to(home).parts[0] not in PRIVATE)
+
+
+def _played(manifest: Manifest, trial: Trial) -> Judgement:
+    """Whether the script was played to its end: one that broke off early would prove nothing."""
+    assert manifest.script is not None, "asked of scripted manifests only"
+    wanted = len(load_script(manifest.script).turns)
+    said: Counter[str] = Counter(record.session_id for record in trial.records() if isinstance(record.event, ev.AssistantSaid))
+    most = max(said.values(), default=0)
+    broken = [state.blocked.reason for state in (turn.state for turn in trial.turns) if state.blocked and state.blocked.on == "model"]
+    saw = "; ".join((f"{most} of {wanted} responses", *broken))
+    return Judgement(assertion="script", ok=most >= wanted and not broken, saw=saw)
+
+
+class _Talk:
+    """The operator's messages, one turn after the other, and the kills in between."""
+
+    def __init__(
+        self, manifest: Manifest, oikos: Oikos, scene: Scene | None, values: Mapping[str, str], operator: Operator,
+        worker: Worker | None,
+    ) -> None:  # fmt: skip
+        self._manifest = manifest
+        self._oikos = oikos
+        self._scene = scene
+        self._values = values
+        self._operator = operator
+        self._worker = worker
+        self._seen = 0
+        self.turns: list[Turn] = []
+        self.crashes = 0
+
+    async def through(self) -> None:
+        """All turns."""
+        if self._worker is not None:
+            await self._worker.start()
+        session_id = ""
+        for message in (Followup(text=self._manifest.prompt, fresh=True), *self._manifest.followups):
+            if message.fresh:
+                session_id = await self._oikos.open_session(SCRIPT, mode="look" if self._manifest.look else "ask")
+                self._seen = 0
+            before = self._seen
+            text = self._fill(message.text)
+            state = await self._turn(session_id, text)
+            truth = await asyncio.to_thread(self._scene.truth) if self._scene is not None else {}
+            records = tuple(await self._oikos.service.history(session_id, after=before))
+            self.turns.append(Turn(session_id=session_id, text=text, state=state, records=records, truth=truth))
+            self._seen = state.seq
+
+    def _fill(self, text: str) -> str:
+        if self._scene is not None:
+            text = text.replace("{prompt}", self._scene.prompt).replace("{followup}", self._scene.followup)
+        for name, value in self._values.items():
+            text = text.replace(f"{{{name}}}", value)
         return text
-    return text.replace("{prompt}", scene.prompt).replace("{followup}", scene.followup)
+
+    async def _turn(self, session_id: str, text: str) -> State:
+        """Send a message and let the scripted operator decide until the session rests."""
+        sent = await self._oikos.service.send(session_id, text, SCRIPT)
+        if isinstance(sent, Refusal):
+            raise OikosError(f"the message was refused ({sent.code}): {sent.text}")
+        seq = sent.seq
+        while True:
+            state = await rest(self._oikos, session_id, seq, self._crash)
+            card = await self._oikos.service.card(session_id)
+            done = await self._operator.decide(self._oikos.service, card) if card is not None else None
+            if done is None:
+                return state
+            seq = done.seq
+
+    async def _crash(self, record: ev.Recorded) -> None:
+        """Kill the working process where the manifest says so, once for each of its crashes."""
+        if self._worker is None or record.seq <= self._seen or self.crashes == len(self._manifest.crash):
+            return
+        self._seen = record.seq
+        crash = self._manifest.crash[self.crashes]
+        if not _is_at(crash, record.event):
+            return
+        self.crashes += 1
+        await asyncio.sleep(crash.after_s)
+        await self._worker.kill()
+        await self._worker.start()
 
 
-async def _turn(oikos: Oikos, session_id: str, text: str, operator: _Operator, *, after: int) -> tuple[State, tuple[ev.Recorded, ...]]:
-    """Send a message and let the scripted operator decide until the session rests."""
-    sent = await oikos.service.send(session_id, text, SCRIPT)
-    if isinstance(sent, Refusal):
-        raise OikosError(f"the message was refused ({sent.code}): {sent.text}")
-    seq = sent.seq
-    while True:
-        state = await rest(oikos, session_id, seq)
-        card = await oikos.service.card(session_id)
-        rule = operator.rule_for(card) if card is not None else None
-        if card is None or rule is None:
-            records = tuple(await oikos.service.history(session_id, after=after))
-            return state, records
-        done = await operator.act(oikos, card, rule)
-        if isinstance(done, Refusal):
-            raise OikosError(f"the scripted operator was refused ({done.code}): {done.text}")
-        seq = done.seq
+def _is_at(crash: Crash, event: ev.Event) -> bool:
+    """Whether a crash is due; reads are no target, they may be asked again."""
+    if isinstance(event, ev.RunStarted) and event.risk is Risk.READ_ONLY:
+        return False
+    return event.KIND == crash.at
 
 
-async def rest(oikos: Oikos, session_id: str, after: int) -> State:
+Watch = Callable[[ev.Recorded], Awaitable[None]]
+
+
+async def rest(oikos: Oikos, session_id: str, after: int, watch: Watch | None = None) -> State:
     """Wait until the session is neither executing nor waiting and no turn holds it (SPEC R9.1)."""
     state = State()
     async with aclosing(oikos.feed.follow(session_id, ephemeral=False)) as items:
         async for item in items:
             if not isinstance(item, ev.Recorded):
                 continue
+            if watch is not None:
+                await watch(item)
             state = evolve(state, item)
             if state.seq >= after and state.phase in RESTING and not state.turn:
                 newest = await oikos.service.state(session_id)
                 if newest.seq == state.seq:
                     return state
     raise OikosError("the feed ended by itself")
-
-
-class _Operator:
-    """The operator script: the first rule that fits and is not used up."""
-
-    def __init__(self, rules: tuple[OperatorRule, ...]) -> None:
-        self._rules = list(rules)
-        self._used = [0] * len(rules)
-        self.ticks = 0
-
-    def rule_for(self, card: Card) -> OperatorRule | None:
-        for number, rule in enumerate(self._rules):
-            if rule.when != card.kind or self._used[number] >= rule.times:
-                continue
-            if rule.generation is not None and rule.generation != card.generation:
-                continue
-            self._used[number] += 1
-            return None if rule.do == "leave" else rule
-        return None
-
-    async def act(self, oikos: Oikos, card: Card, rule: OperatorRule) -> Done | Refusal:
-        service, session_id = oikos.service, card.session_id
-        match rule.do:
-            case "approve":
-                return await service.approve(session_id, card, SCRIPT)
-            case "reject":
-                return await service.reject(session_id, SCRIPT, reason=rule.text)
-            case "changes":
-                self.ticks += 1
-                return await service.ask_for_changes(session_id, rule.text, SCRIPT)
-            case "confirm":
-                return await service.confirm(session_id, rule.text, SCRIPT)
-            case "answer":
-                self.ticks += 1
-                return await service.send(session_id, rule.text, SCRIPT)
-            case _:
-                raise OikosError(f"the scripted operator cannot {rule.do}")

@@ -153,7 +153,7 @@ def load(path: Path) -> Manifest:
     if not NAME.fullmatch(top["name"].text()):
         top["name"].fail("lower-case letters, digits and hyphens")
     model, script = _model(top["model"], path) if "model" in top else ("runbook", None)
-    expect = tuple(_assertion(node) for node in top["expect"].items())
+    expect = tuple(read_assertion(node) for node in top["expect"].items())
     if not expect:
         top["expect"].fail("at least one assertion")
     manifest = Manifest(
@@ -294,7 +294,12 @@ def _limits(node: Node) -> tuple[tuple[str, int], ...]:
 # ---- assertions -----------------------------------------------------------------------------------------------------
 
 
-def _assertion(node: Node) -> Assertion:
+def read_assertion(node: Node) -> Assertion:
+    """One item of `expect`.
+
+    Raises:
+        ConfigError: an unknown kind, or a value that does not fit it.
+    """
     if node.is_text:
         kind = node.choice(*sorted(KINDS))
         if kind not in FLAGS | BARE_COUNTS | {"completes"}:

@@ -34,6 +34,11 @@ class Scene(Protocol):
         """Its hosts, with their access paths."""
         ...
 
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What scripts and messages may name: `host` is the slug of the first host."""
+        ...
+
     def truth(self) -> Mapping[str, object]:
         """What is so, asked of the hosts themselves."""
         ...
@@ -44,6 +49,10 @@ class Scene(Protocol):
 
     def shell(self, host: str, command: str) -> tuple[int, str]:
         """Exit code and standard output of a command on a host's console, not through Oikos."""
+        ...
+
+    def logs(self) -> Mapping[str, str]:
+        """What the hosts themselves recorded, by a name for each; kept when an eval fails."""
         ...
 
     def close(self) -> None:
@@ -59,6 +68,7 @@ class Turn:
     state: State
     """When it rested."""
     records: tuple[ev.Recorded, ...]
+    session_id: str = ""
     truth: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -66,17 +76,25 @@ class Turn:
 class Trial:
     """One run of a manifest."""
 
-    session_id: str
     turns: tuple[Turn, ...]
     inventory: Inventory
     outputs: Mapping[str, bytes]
     """Standard output and error of each run, concatenated."""
     ticks: int
-    """Messages and answers of the operator beyond prompt and follow-ups; approvals are counted apart."""
-    hosts: frozenset[str]
+    """What the operator did beyond prompt and follow-ups; consents are counted apart."""
+    hosts: frozenset[str] = frozenset()
     """Slugs that the world made."""
+    files: bytes = b""
+    """Everything the home keeps on disk, but what is meant to hold secrets."""
     audit: tuple[str, ...] = ()
     """Problems of the record; must be empty."""
+    crashes: int = 0
+    """How often the working process was killed."""
+
+    @property
+    def consents(self) -> int:
+        """How often the operator gave consent."""
+        return sum(isinstance(event, ev.ConsentGranted) for event in self.events())
 
     def records(self) -> Iterator[ev.Recorded]:
         """All events, in order."""

@@ -142,7 +142,7 @@ def command(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     found = walker.report.findings[before:]
     if len(walker.report.actions) == actions:
         risk = max((finding.risk for finding in found), key=lambda one: one.rank, default=Risk.READ_ONLY)
-        argv = tuple(word.known for word in words)
+        argv = tuple(None if word.known is None or unwrap.PLACEHOLDER in word.text else word.text for word in words)
         walker.report.actions.append(Action(argv=argv, place=scene.place, risk=risk, span=span_of(words)))
     if any(effect.kind is EffectKind.SENSITIVE for finding in found for effect in finding.effects):
         flow = flow.plus(frozenset((Tag.SECRET,)))
@@ -190,7 +190,7 @@ def unknown(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     """A program nobody described."""
     head = words[0]
     walker.unclear("program.unknown", head.span, f"The program {head.text} is not known.", scene)
-    found = danger.in_arguments(words[1:])
+    found = danger.in_arguments(words)
     if found:
         walker.destroy("danger.argument", span_of(words), f"{danger.NOTE}: {found}.", scene)
     _secrets(walker, words[1:], scene)
@@ -371,7 +371,7 @@ def _apply_rule(this: Call) -> Flow:
         handled = minis.HANDLERS[rule.handler](this)
         flow = handled if handled is not None else flow
     if not rule.names_only and rule.wraps is None:
-        if _secrets(walker, _content_words(this), scene):
+        if _secrets(walker, _content_words(this), scene) | _devices(this):
             flow = flow.plus(frozenset((Tag.SECRET,)))
     if rule.sink:
         sink(this, flow.tags)
@@ -541,6 +541,16 @@ def _content_words(this: Call) -> list[Word]:
     return words
 
 
+def _devices(this: Call) -> bool:
+    """Judge raw disks whose contents the program shows."""
+    kinds = _assign_kinds(this.rule.args or (), len(this.line.args))
+    for word, arg in zip(this.line.args, kinds, strict=False):
+        if arg.kind == "read" and any(paths.is_block_device(text) for text in word.spellings()):
+            this.walker.change("read.device", word.span, f"Shows what the disk {word.text.replace(HOLE, '…')} holds.", this.scene, EffectKind.SENSITIVE, thing=word.text)
+            return True
+    return False
+
+
 def _secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
     """Judge words that name secret material."""
     hit = False
@@ -600,7 +610,7 @@ def sink(this: Call, tags: Tags) -> None:
             "egress.secret", this.span, "Secret material flows to another machine; that cannot be taken back.", this.scene,
             EffectKind.EGRESS, EffectKind.SENSITIVE, thing=host,
         )  # fmt: skip
-    elif given & {Tag.FILE, Tag.BULK, Tag.NETWORK, Tag.DECODED}:
+    elif given & {Tag.FILE, Tag.BULK, Tag.NETWORK, Tag.DECODED} and this.scene.inserted is None:
         this.walker.change("egress.data", this.span, "Contents of files go into a request to another machine.", this.scene, EffectKind.EGRESS, thing=host)
 
 

@@ -94,7 +94,12 @@ def _one(line: Line, word: Word, words: list[Word], at: int, table: Mapping[str,
     text = word.text
     if text.startswith(("--", "+")) or (rule.single and text.partition("=")[0] in table):
         name, equals, glued = text.partition("=")
-        option = table.get(name) or (_abbreviated(name, table) if not name.startswith("+") else None)
+        option = table.get(name)
+        if option is None and not name.startswith("+"):
+            meant = _abbreviated(name, table)
+            option = meant[0] if meant else None
+            # An ambiguous abbreviation is every option it could be.
+            line.used.extend(Used(one.name, one, _cut(word, glued) if equals else words[at] if at < len(words) else None, word) for one in meant[1:])
         if rule.single and option is None and name.startswith("--"):
             option = table.get(name[1:])
         if option is None:
@@ -145,12 +150,11 @@ def _value(line: Line, option: Option, word: Word, words: list[Word], at: int) -
     return at
 
 
-def _abbreviated(name: str, table: Mapping[str, Option]) -> Option | None:
-    """GNU getopt: a unique prefix of a long option stands for it; of several, the worst is meant."""
+def _abbreviated(name: str, table: Mapping[str, Option]) -> list[Option]:
+    """GNU getopt: a unique prefix of a long option stands for it; of several, the worst comes first."""
     if len(name) < 3:
-        return None
-    meant = [option for known, option in table.items() if known.startswith(name)]
-    return min(meant, key=lambda option: (-option.risk.rank, len(option.name))) if meant else None
+        return []
+    return sorted((option for known, option in table.items() if known.startswith(name)), key=lambda option: (-option.risk.rank, len(option.name)))
 
 
 def _cut(word: Word, text: str) -> Word:

@@ -79,6 +79,13 @@ def plain_words(text: str) -> Node | None:
     return {"Type": "File", "Pos": pos, "End": end, "Stmts": [{"Pos": pos, "End": end, "Cmd": call}]}
 
 
+def plain_throughout(text: str) -> bool:
+    """Whether a text is plain words, and any text that is put together from them is too: judging it starts no process."""
+    return _PLAIN.fullmatch(text) is not None and not any(
+        word in _RESERVED or _ASSIGNMENT.match(word) for word in text.split()
+    )
+
+
 def find_shfmt() -> str:
     """Absolute path of shfmt: beside this interpreter (where its wheel puts it), then PATH; empty when absent."""
     beside = os.path.join(sysconfig.get_path("scripts"), "shfmt")

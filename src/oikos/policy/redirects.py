@@ -132,6 +132,9 @@ def here_document(walker: Walker, redirect: Node, scene: Scene) -> Flow:
         if part.get("Type") == "Lit":
             out.append(part["Value"] if quoted else unescape(part["Value"], quoted=True))
             continue
+        if part.get("Backquotes"):
+            # Readers take a here-document for data; a command in backquotes is easily overlooked there.
+            walker.unclear("redirect.backquote", scene.source.span(part), "A command in backquotes runs inside this here-document.", scene)
         for word in walker.words({"Pos": part["Pos"], "End": part["End"], "Parts": [{**part}]}, scene):
             walker.wake(word, scene)
             tags |= word.tags

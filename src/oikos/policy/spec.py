@@ -11,6 +11,7 @@ import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from oikos.domain.verdict import EffectKind, HopKind, Risk
@@ -140,6 +141,21 @@ def _marked(text: str) -> tuple[tuple[EffectKind, ...], str]:
     return tuple(EffectKind(name) for name in found.group(1).split()), text[found.end() :]
 
 
+@cache
+def _common() -> dict[str, Option]:
+    """Options that all over the world only choose what is shown, and how: the notation `~`."""
+    return parse_options(
+        "-[aAlqvhjwrxt] -n:text -p:text -c:text -m:text --all --long --json --yaml --quiet --verbose --no-color --no-colors --color=? --format=text --limit=int "
+        "--filter=text --sort=text --wide --short --plain --no-headers --no-header --help --version --show-details --output-format=text --start=text "
+        "--since=text --until=text --type=text --name=text --namespace=text --repo=text --list --details --full --summary --human-readable --no-pager "
+        "--no-trunc --tree --debug --host=text --port=text --user=text --username=text --server=text --timeout=text --count --columns=text --fields=text "
+        "--project=text --region=text --zone=text --profile=text --status=text --tail=text --follow --lines=text --vmid=text --vhost=text --node=text "
+        "--query=text --path=text --id=text --max-results=text --page=text --per-page=text --typefilter=text --errors=text --source=text --userfilter=text",
+        {},
+        "common options",
+    )[0]
+
+
 def parse_options(text: str, because: Mapping[str, str], owner: str) -> tuple[dict[str, Option], str]:
     """Options table and leniency from their notation.
 
@@ -152,6 +168,9 @@ def parse_options(text: str, because: Mapping[str, str], owner: str) -> tuple[di
     for token in text.split():
         if token in ("*", "*="):
             lenient = token
+            continue
+        if token == "~":
+            table.update(_common())
             continue
         found = _TOKEN.fullmatch(token)
         if not found:
@@ -283,7 +302,8 @@ def compile_program(header: str, data: Mapping[str, Any]) -> Program:
                 modes.append((when, replace(rule, options={**known, **rule.options})))
             else:
                 known_rules = subs.get(words, ())
-                subs[words] = (rule, *known_rules) if rule.needs else (*known_rules, rule)
+                # A later plain rule replaces an earlier one; rules with needs come first.
+                subs[words] = (rule, *known_rules) if rule.needs else (*(one for one in known_rules if one.needs), rule)
     examples = {risk: tuple(data.get(word, ())) for word, risk in RISKS.items()}
     between = {
         tuple(prefix.split()): {**base.options, **parse_options(text, because, first)[0]} for prefix, text in data.get("between", {}).items()

@@ -33,7 +33,24 @@ _ADVICE = {
 def inner(this: Call) -> Flow:
     """Judge a wrapper's inner command."""
     rule, line, walker, scene = this.rule, this.line, this.walker, this.scene
-    hop = _hop(this)
+    names = _names(this)
+    if len(names) > 1:  # a loop over literal machines: every one of them is judged
+        flow = EMPTY
+        for name in names[:16]:
+            flow = _inner_on(this, Hop(kind=rule.hop, name=name))  # type: ignore[arg-type]  # names are only found with a hop
+        return flow
+    return _inner_on(this, _hop(this))
+
+
+def _names(this: Call) -> tuple[str, ...]:
+    """Every machine a loop variable stands for."""
+    if this.rule.hop is None or not this.rule.wraps or not this.line.args:
+        return ()
+    return this.line.args[min(this.rule.wraps, len(this.line.args)) - 1].values
+
+
+def _inner_on(this: Call, hop: Hop | None) -> Flow:
+    rule, line, walker, scene = this.rule, this.line, this.walker, this.scene
     label = " ".join((this.name, *this.sub, *([hop.name or "?"] if hop else ())))
     inside = scene.inside(label, hop)
     if hop is not None and hop.kind is HopKind.SSH:

@@ -12,8 +12,8 @@ from typing import Final
 from oikos.adapters.fleet import spool
 from oikos.adapters.fleet.flow import End, Process
 from oikos.adapters.fleet.local import LocalProcess
+from oikos.adapters.fleet.pool import Pool
 from oikos.adapters.fleet.spool import Declined, Frame, Hello, Operation
-from oikos.adapters.fleet.ssh import Pool
 from oikos.adapters.fleet.wrap import Way, environment
 from oikos.domain.errors import TargetError
 from oikos.domain.run import Limits, RunOrder, Stream

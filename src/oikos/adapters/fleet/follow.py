@@ -187,11 +187,14 @@ class Follower:
                 return Unknown(reason=f"the target says: {why[:100]}")
 
     async def _void(self, order: RunOrder, way: Way) -> RunOutcome | None:
-        """Forbid what has not begun; afterwards it is proven."""
-        async with aclosing(self._carrier.converse(way, "void", order.run_id, limits=order.limits)) as frames:
-            async for frame in frames:
-                if isinstance(frame, Decision):
-                    return None if frame.run else NeverStarted(reason="the target never began it")
+        """Forbid what has not begun; afterwards it is proven. Until then nothing is: not even if it cannot be sent."""
+        try:
+            async with aclosing(self._carrier.converse(way, "void", order.run_id, limits=order.limits)) as frames:
+                async for frame in frames:
+                    if isinstance(frame, Decision):
+                        return None if frame.run else NeverStarted(reason="the target never began it")
+        except (TargetError, NotReached, Broken, spool.ProtocolError) as error:
+            raise _Cut(str(error)) from None
         return None
 
 

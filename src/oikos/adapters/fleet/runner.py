@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from oikos.adapters.fleet import plain, probe, wrap
 from oikos.adapters.fleet.carrier import Carrier
-from oikos.adapters.fleet.enroll import Enroller
 from oikos.adapters.fleet.follow import Follower
 from oikos.adapters.fleet.notes import Notes
 from oikos.adapters.fleet.outlet import Outlet
 from oikos.adapters.fleet.plain import PlainRun
-from oikos.adapters.fleet.ssh import Pool
+from oikos.adapters.fleet.pool import Pool
 from oikos.adapters.fleet.wrap import Way
 from oikos.domain.admission import Admission
 from oikos.domain.errors import SealError, TargetError
 from oikos.domain.inventory import Route
 from oikos.domain.run import Identity, NeverStarted, RemoteState, RunOrder, RunOutcome, RunReport, Stream, Unknown
 from oikos.ports import Clock, Sink
+
+if TYPE_CHECKING:
+    from oikos.adapters.fleet.enroll import Enroller
 
 PATIENCE_S: Final = 300.0
 
@@ -57,8 +59,13 @@ class FleetRunner:
         self._carrier = Carrier(Pool(agent=agent), secret=secret, clock=clock)
         self._follower = Follower(self._carrier, Notes(notes), clock, patience_s=patience_s)
         self._plain: dict[str, PlainRun] = {}
-        self.enroller = Enroller(self._carrier)
+
+    @property
+    def enroller(self) -> Enroller:
         """For `oikos fleet add` and `trust`: shares the connections."""
+        from oikos.adapters.fleet.enroll import Enroller
+
+        return Enroller(self._carrier)
 
     async def start(self, admission: Admission, order: RunOrder, route: Route, sink: Sink) -> RunReport:
         """Run a journalled order to its end.

@@ -20,7 +20,7 @@ import secrets
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Final, Literal
 
 from oikos.domain.run import RunOrder, Stream
@@ -136,7 +136,7 @@ def nonce() -> str:
 
 def script() -> str:
     """The remote half, with its blanks; read from the package."""
-    return (resources.files(__package__) / "supervise.sh").read_text(encoding="utf-8")
+    return Path(__file__).with_name("supervise.sh").read_text(encoding="utf-8")
 
 
 def payload(

@@ -50,42 +50,6 @@ GRACE_BYTES: Final = 8 * 1024 * 1024
 _SIGNALS: Final = {name.removeprefix("SIG"): number.value for name, number in signal.Signals.__members__.items()}
 
 
-class Pool:
-    """All connections of this process, one per server and login."""
-
-    def __init__(self, *, agent: str | None = None) -> None:
-        """`agent` is the socket of an SSH agent for targets without a key of their own; None: the environment's."""
-        self._agent = os.environ.get("SSH_AUTH_SOCK", "") if agent is None else agent
-        self._links: dict[Endpoint, Link] = {}
-        self._locks: dict[Endpoint, asyncio.Lock] = {}
-
-    async def link(self, endpoint: Endpoint, *, connect_s: float) -> Link:
-        """The living connection to a server, made if need be.
-
-        Raises:
-            TargetError: it cannot be made; the text says why and what to do. Nothing was sent beyond the handshake.
-        """
-        found = self._links.get(endpoint)
-        if found is not None and found.alive:
-            return found
-        async with self._locks.setdefault(endpoint, asyncio.Lock()):
-            found = self._links.get(endpoint)
-            if found is not None and found.alive:
-                return found
-            jump = await self.link(endpoint.jump, connect_s=connect_s) if endpoint.jump else None
-            link = Link(await connect(endpoint, jump=jump, connect_s=connect_s, agent=self._agent), endpoint)
-            self._links[endpoint] = link
-            return link
-
-    async def close(self) -> None:
-        """Close every connection; what runs on targets goes on."""
-        links, self._links = list(self._links.values()), {}
-        for link in links:
-            link.close()
-        for link in links:
-            await link.closed()
-
-
 class Link:
     """One connection: at most `MAX_CHANNELS` channels, some of them opened ahead of need."""
 
@@ -118,10 +82,14 @@ class Link:
         """
         channel = await self._take(channel_s)
         process = SshProcess(channel)
-        channel.begin(process, command)
-        if stdin:
-            channel.write(stdin)
-        channel.write_eof()
+        try:
+            channel.begin(process, command)
+            if stdin:
+                channel.write(stdin)
+            channel.write_eof()
+        except (OSError, asyncssh.Error) as error:
+            # Something may have been sent: that is for the reader of the process to judge.
+            process.flow.finish(End(lost=_first_line(error)))
         self._refill()
         return process
 
@@ -164,7 +132,7 @@ class Link:
     def _refill(self) -> None:
         if self._reserve and not self._refilling and len(self._ready) < READY_CHANNELS and self.alive:
             self._refilling = True
-            self._connection.create_task(self._open_ahead())
+            self._connection.create_task(self._open_ahead())  # allow: bare-task - asyncssh owns it
 
     async def _open_ahead(self) -> None:
         try:

@@ -139,7 +139,7 @@ class Answer:
         if chunk.get("error") or chunk.get("object") == "error":
             raise failure_in(chunk)
         choices = chunk.get("choices")
-        if choices:
+        if choices and type(choices) is list:
             choice = choices[0]
             if type(choice) is dict:
                 delta = choice.get("delta") or choice.get("message")
@@ -167,9 +167,10 @@ class Answer:
             self._say(self._text, refusal)
         if type(details := delta.get("reasoning_details")) is list:
             self._details.extend(details)
-        for piece in delta.get("tool_calls") or ():
-            if type(piece) is dict:
-                self._call(piece)
+        if type(pieces := delta.get("tool_calls")) is list:
+            for piece in pieces:
+                if type(piece) is dict:
+                    self._call(piece)
 
     def _say(self, where: list[str], text: str) -> None:
         where.append(text)
@@ -184,7 +185,8 @@ class Answer:
                 continue
             if isinstance(part.get("text"), str):
                 self._say(self._text, part["text"])
-            for thought in part.get("thinking") or ():
+            thoughts = part.get("thinking")
+            for thought in thoughts if isinstance(thoughts, list) else ():
                 if isinstance(thought, dict) and isinstance(thought.get("text"), str):
                     self._say(self._reasoning, thought["text"])
 
@@ -200,7 +202,7 @@ class Answer:
             call.name += name
         arguments = function.get("arguments")
         if isinstance(arguments, dict | list):  # an object where its text belongs
-            arguments = orjson.dumps(arguments).decode()
+            arguments = _compact(arguments)
         if isinstance(arguments, str):
             call.arguments.append(arguments)
             call.size += len(arguments)
@@ -242,7 +244,7 @@ class Answer:
         extras = {made.id: call.extra for made, call in zip(calls, self._calls, strict=True) if call.extra is not None}
         if extras:
             keep["extra_content"] = extras
-        return orjson.dumps(keep).decode() if keep else ""
+        return _scalar(_compact(keep)) if keep else ""
 
 
 def unique_id(wanted: str, taken: Collection[str]) -> str:
@@ -275,6 +277,10 @@ def _scalar(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "␀") if "\0" in text else text
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _count(value: object) -> int:

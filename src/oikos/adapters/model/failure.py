@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -39,7 +40,7 @@ def failure_in(chunk: Mapping[str, Any]) -> ModelError:
     found = error if isinstance(error, dict) else chunk
     code = found.get("code", chunk.get("code"))
     status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal() and len(code) < 4) else 0
-    text = error if isinstance(error, str) else _said(orjson.dumps(chunk, default=str))
+    text = error if isinstance(error, str) else _said(json.dumps(chunk).encode())
     if (400 <= status < 500 and status not in RETRY_STATUS) or _says(text, NO_MONEY) or _says(text, TOO_LONG):
         return _judge(status or 400, text, model="", origin="the model's server")
     return ModelError(f"the provider broke off: {one_line(text) or 'it gave no reason'}", retryable=True)

@@ -44,7 +44,8 @@ class Provider:
         self._wire = Wire(endpoint)
         self._usage = True
         """Ask for token counts; off once a server said that it does not know the option."""
-        self._encoded: WeakKeyDictionary[Message, bytes] = WeakKeyDictionary()
+        self._spoken: WeakKeyDictionary[Message, _Spoken] = WeakKeyDictionary()
+        """By the message that a conversation begins with."""
         self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
     @property
@@ -60,11 +61,12 @@ class Provider:
         Raises:
             ModelError: after the last attempt, or at once where another attempt cannot help.
         """
-        taken = {call.id for message in messages for call in message.calls}
+        spoken = self._spoken.setdefault(messages[0], _Spoken())
+        spoken.follow(messages)
         attempt = 1
         while True:
             try:
-                async with aclosing(self._attempt(self._body(messages, tools), taken)) as parts:
+                async with aclosing(self._attempt(self._body(spoken, tools), spoken.ids)) as parts:
                     async for part in parts:
                         yield part
                 return
@@ -135,20 +137,13 @@ class Provider:
                     break
         return b"".join(pieces)
 
-    def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bytes:
+    def _body(self, spoken: _Spoken, tools: Sequence[ToolSpec]) -> bytes:
         head: dict[str, object] = {"model": self._endpoint.model, "stream": True}
         if self._usage:
             head["stream_options"] = {"include_usage": True}
         head.update(self._endpoint.options)
-        encoded = self._encoded
-        parts = []
-        for message in messages:
-            part = encoded.get(message)
-            if part is None:
-                part = encoded[message] = _encode(message)
-            parts.append(part)
         offered = b',"tools":' + self._encode_tools(tools) if tools else b""
-        return b'%b%b,"messages":[%b]}' % (orjson.dumps(head)[:-1], offered, b",".join(parts))
+        return b'%b%b,"messages":[%b]}' % (orjson.dumps(head)[:-1], offered, b",".join(spoken.parts))
 
     def _encode_tools(self, tools: Sequence[ToolSpec]) -> bytes:
         known, encoded = self._tools
@@ -189,6 +184,29 @@ class Provider:
     def _masked(self, text: str) -> str:
         key = self._endpoint.key
         return text.replace(key, "[API key]") if key else text
+
+
+class _Spoken:
+    """A conversation as bytes; it grows at its end, and begins anew when it was told differently."""
+
+    __slots__ = ("_after", "ids", "parts")
+
+    def __init__(self) -> None:
+        self._after: list[Message] = []
+        """What follows the first message, by which it is known and kept alive."""
+        self.parts: list[bytes] = []
+        self.ids: set[str] = set()
+        """Of every call in it."""
+
+    def follow(self, messages: Sequence[Message]) -> None:
+        """Take in what came since; what is known is compared by identity."""
+        known = len(self.parts)
+        if not known or list(messages[1:known]) != self._after:
+            self._after, self.parts, self.ids, known = [], [], set(), 0
+        for message in messages[known:]:
+            self.parts.append(_encode(message))
+            self.ids.update([call.id for call in message.calls])
+        self._after.extend(messages[max(known, 1) :])
 
 
 def _encode(message: Message) -> bytes:

@@ -2,7 +2,7 @@
 
 Built on h11, the wire layer under httpx2, because a request here must cost little: measured on 8 KB bodies,
 httpx2 takes 1.0 to 1.3 ms of CPU a request and 140 ms more to import, httpcore2 0.8 ms and 70 ms, this 0.3 ms
-and 20 ms. There are no proxies, no redirects, no cookies and no environment variables (THREATS T14).
+and 20 ms. There are no proxies, no redirects and no cookies (THREATS T14).
 """
 
 from __future__ import annotations

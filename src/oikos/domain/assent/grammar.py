@@ -117,6 +117,9 @@ def build(entries: tuple[tuple[Kind, str], ...]) -> Lexicon:
 
 @cache
 def _forms(phrase: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if phrase.isascii() and phrase.replace(" ", "").isalpha():  # most are, and nothing in them needs a closer look
+        key = tuple(phrase.lower().split())
+        return key, key
     key = _keys(clauses(phrase.replace("#", "0")).clauses[0])
     return key, tuple(without_accents(word) for word in key)
 

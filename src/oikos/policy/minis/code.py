@@ -148,6 +148,8 @@ def perl(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     words = this.values("-e", "-E", "--eval", "-r", "-p", "--print")
     words = [word for word in words if word.text]
+    if not words and not this.line.args and this.has("-v", "-V", "-m", "--version", "--modules", "--ini", "--rf", "--rc", "--re", "--ri"):
+        return None
     if this.has("-i"):
         walker.change("code.in-place", this.span, f"{this.name} -i edits files in place.", scene)
     if this.has("-c", "-l") and not words and this.has("-l"):

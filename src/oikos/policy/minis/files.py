@@ -139,6 +139,13 @@ def setcap(this: Call) -> Flow | None:
     return None
 
 
+def modprobe(this: Call) -> Flow | None:
+    """Unloading modules only the shell can name may take away the network driver."""
+    if (this.has("-r", "--remove") or this.name == "rmmod") and any(not word.literal for word in this.line.args):
+        this.walker.destroy("modprobe.unbounded", this.span, "Unloads modules nobody listed; the network driver may be among them.", this.scene, EffectKind.CONNECTIVITY)
+    return None
+
+
 def printenv(this: Call) -> Flow | None:
     """`printenv NAME` shows one variable; without a name all, passwords among them."""
     for word in this.line.args:

@@ -152,6 +152,9 @@ def _xfrm(this: Call, words: list[str]) -> Flow | None:
 def ifconfig(this: Call) -> Flow | None:
     """`ifconfig [-a] [-s] [INTERFACE]`; more words change it."""
     args = [word for word in this.words[1:] if not re.fullmatch(r"-[asv]+", word.text)]
+    for word in args:
+        if word.text.startswith("-") and word.text != "-promisc":
+            this.walker.unclear("opt.unknown.ifconfig", word.span, f"The option {word.text} of ifconfig is not known.", this.scene)
     if len(args) <= 1:
         return None
     texts = [word.text for word in args]
@@ -202,6 +205,9 @@ def netcat(this: Call) -> Flow | None:
     elif this.name == "socat":
         walker.unclear("socat.relay", this.span, "Relays data between two addresses.", scene)
     elif any(re.fullmatch(r"-[a-zA-Z]*z[a-zA-Z]*|--zero", text) for text in texts) and not any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", text) for text in texts):
+        for text in texts:
+            if text.startswith("-") and not re.fullmatch(r"-(?:[zvunNd46tr]*[wiGqs]?\d*|w)|--(?:zero|wait(?:=\d+)?|verbose|udp|nodns)", text):
+                walker.unclear(f"opt.unknown.{this.name}", this.span, f"The option {text} of {this.name} is not known.", scene)
         if host and not hosts.is_loopback(host):
             walker.find("netcat.probe", Risk.READ_ONLY, this.span, f"Tries to connect to {host}.", scene, (EffectKind.EGRESS,), host)
     else:

@@ -1,0 +1,60 @@
+"""The world `local`: one target, `box`, which is a new directory of this machine; needs neither root nor the lab.
+
+Commands of its scripts stay below `{workshop}`: what a gate that fails would let through must not hurt the machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from oikos.bootstrap import new_id
+from oikos.domain.inventory import AccessPath, Entity, Transport
+
+SLUG = "box"
+
+
+class LocalScene:
+    """A directory and a target that reaches it."""
+
+    prompt = followup = ""
+
+    def __init__(self, directory: Path, seed: int, files: Sequence[tuple[str, str]] = ()) -> None:
+        self.seed = seed
+        self._directory = directory
+        self.entities: Sequence[Entity] = (
+            Entity(id=new_id(), kind="host", slug=SLUG, access=AccessPath(transport=Transport.LOCAL), lab=True),
+        )
+        directory.mkdir()
+        for name, text in files:
+            file = directory / name.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """`host` and `workshop`."""
+        return {"host": SLUG, "workshop": str(self._directory)}
+
+    def truth(self) -> Mapping[str, object]:
+        """The values; the directory is asked by `target_state`."""
+        return dict(self.values)
+
+    def check(self, phase: str) -> Sequence[str]:
+        """A directory has no story of its own."""
+        return (f"the world local has no {phase}",)
+
+    def shell(self, host: str, command: str) -> tuple[int, str]:
+        """Exit code and standard output of a command in the directory."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=self._directory, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+        )
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    def logs(self) -> Mapping[str, str]:
+        """None of its own."""
+        return {}
+
+    def close(self) -> None:
+        """It goes with the home that it lies in."""

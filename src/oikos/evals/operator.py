@@ -1,0 +1,71 @@
+"""The scripted operator of an eval: decides what a manifest says, and counts what it had to do (SPEC R9.1)."""
+
+from __future__ import annotations
+
+from oikos.app.service import Card, Done, Service
+from oikos.domain.consent import Channel, Principal, Role
+from oikos.domain.errors import OikosError, Refusal
+from oikos.evals.manifest import OperatorRule
+
+SCRIPT = Principal(id="script", role=Role.APPROVER, channel=Channel.SCRIPT)
+
+
+class Operator:
+    """The first rule that fits a card and is not used up decides it; without one the card is left alone."""
+
+    def __init__(self, rules: tuple[OperatorRule, ...]) -> None:
+        self._rules = rules
+        self._used = [0] * len(rules)
+        self.ticks = 0
+        """Everything it did but giving consent."""
+
+    async def decide(self, service: Service, card: Card) -> Done | None:
+        """Do what the rule says; None when the card is left alone.
+
+        Raises:
+            OikosError: what the manifest wants is refused.
+        """
+        rule = self._rule_for(card)
+        if rule is None or rule.do == "leave":
+            return None
+        if rule.do not in ("approve", "confirm"):
+            self.ticks += 1
+        done = await self._act(service, card, rule)
+        if isinstance(done, Refusal):
+            raise OikosError(f"the scripted operator wanted to {rule.do} and was refused ({done.code}): {done.text}")
+        return done
+
+    def _rule_for(self, card: Card) -> OperatorRule | None:
+        for number, rule in enumerate(self._rules):
+            fits = rule.when == card.kind and rule.generation in (None, card.generation)
+            if fits and self._used[number] < rule.times:
+                self._used[number] += 1
+                return rule
+        return None
+
+    async def _act(self, service: Service, card: Card, rule: OperatorRule) -> Done | Refusal:
+        session_id = card.session_id
+        match rule.do:
+            case "approve":
+                return await service.approve(session_id, card, SCRIPT, items=_items(card, rule), phrases=rule.phrases)
+            case "reject":
+                return await service.reject(session_id, SCRIPT, reason=rule.text)
+            case "changes":
+                return await service.ask_for_changes(session_id, rule.text, SCRIPT)
+            case "confirm":
+                return await service.confirm(session_id, rule.text, SCRIPT)
+            case "answer":
+                return await service.send(session_id, rule.text, SCRIPT, shown=card)
+            case "raise":
+                return await service.raise_limits(session_id, SCRIPT)
+            case "stop":
+                return await service.stop(session_id, SCRIPT)
+            case _:
+                raise OikosError(f"the scripted operator cannot {rule.do}")
+
+
+def _items(card: Card, rule: OperatorRule) -> tuple[int, ...]:
+    if card.plan is None:
+        return ()
+    items = enumerate(card.plan.destructive_items(), start=1)
+    return tuple(number for number, (_, command) in items if command.preauthorise and command.preauthorise.phrase in rule.phrases)

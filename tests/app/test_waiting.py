@@ -1,0 +1,151 @@
+"""Waiting without a person: timers, background runs, runs that outlive their limit."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from oikos.domain import events as ev
+from oikos.domain.errors import Refusal
+from oikos.domain.session import Phase
+from tests.app.conftest import Open, finish, plan, run
+from tests.wait import until_async
+
+pytestmark = pytest.mark.anyio
+
+HOLD = "while test ! -e {{workshop}}/go; do sleep 0.05; done; touch {{workshop}}/made"
+WAIT = "- calls: [{tool: wait, args: {run: '{{run:last}}', seconds: 3600, reason: it works}}]\n"
+
+
+async def test_a_timer_ends_a_wait_and_answers_its_call(household: Open) -> None:
+    script = "- calls: [{tool: wait, args: {seconds: 0.2, reason: let it settle}}]\n- sees: ['\"ended_by\": \"timer\"']\n  text: up\n"
+    async with household(script) as house:
+        state = await house.say("is it up?")
+        assert state.phase is Phase.IDLE
+        assert [type(event).__name__ for event in await house.only(ev.WaitBegun, ev.WaitEnded)] == ["WaitBegun", "WaitEnded"]
+
+
+async def test_a_message_ends_a_wait(household: Open) -> None:
+    script = "- calls: [{tool: wait, args: {seconds: 3600, reason: lunch}}]\n- sees: ['\"ended_by\": \"message\"', hurry]\n  text: yes\n"
+    async with household(script) as house:
+        await house.send("is it up?")
+        await house.until(lambda state: state.phase is Phase.WAITING)
+        state = await house.say("do hurry")
+        assert state.phase is Phase.IDLE
+
+
+async def test_a_background_run_wakes_its_session_when_it_ends_and_its_output_is_kept(household: Open) -> None:
+    command = HOLD + "; echo finished at last"
+    script = (
+        plan(command) + run(command, background=True) + WAIT.replace("- calls", "- sees: ['\"status\":\"running\"']\n  calls")
+        + "- sees: ['\"ended_by\": \"run\"', 'has finished: exit 0']\n  calls: [{tool: read_output, args: {run: '{{run:last}}'}}]\n"
+        + finish()
+    )  # fmt: skip
+    async with household(script) as house:
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(house.session_id, card, house.by)
+        await house.until(lambda state: state.phase is Phase.WAITING)
+        (house.workshop / "go").touch()
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        [read] = await house.answers("read_output")
+        assert read["text"] == "1: finished at last"
+        assert len(await house.only(ev.OperatorSaid)) == 1
+
+
+async def test_a_text_only_reply_while_a_run_goes_on_waits_for_it(household: Open) -> None:
+    script = plan(HOLD) + run(HOLD, background=True) + "- text: I wait.\n" + finish()
+    async with household(script) as house:
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(house.session_id, card, house.by)
+        await house.until(lambda state: state.phase is Phase.WAITING)
+        (house.workshop / "go").touch()
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        assert await house.only(ev.Nudged) == []
+
+
+async def test_a_run_that_may_go_on_detaches_at_its_limit_and_is_not_killed(household: Open) -> None:
+    script = plan(HOLD) + run(HOLD, timeout_s=1, keep=True) + WAIT + finish()
+    async with household(script) as house:
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(house.session_id, card, house.by)
+        await house.until(lambda state: state.phase is Phase.WAITING)
+        assert await house.only(ev.RunDetached) == [ev.RunDetached(run_id=(await house.state()).waiting.run_id, reason="time limit")]  # type: ignore[union-attr]  # it waits
+        (house.workshop / "go").touch()
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+
+
+async def test_a_run_over_its_limit_says_that_the_remote_process_was_killed(household: Open) -> None:
+    command = "touch {{workshop}}/made; sleep 60"
+    script = plan(command) + run(command, timeout_s=1) + "- sees: ['timed out (total); remote process killed']\n  text: a\n- text: b\n"
+    async with household(script) as house:
+        await house.say("make it")
+        state = await house.approve()
+        assert state.phase is Phase.BLOCKED
+        assert state.blocked is not None
+        assert state.blocked.on == "nudge"
+
+
+async def test_the_outcome_of_a_detached_run_is_journalled_once_by_the_next_process(household: Open) -> None:
+    script = plan(HOLD) + run(HOLD, background=True) + WAIT + finish()
+    async with household(script) as house:
+        session_id = house.session_id
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(session_id, card, house.by)
+        await house.until(lambda state: state.phase is Phase.WAITING)
+        assert await house.only(ev.RunFinished) != [], "the probe's"
+    (house.workshop / "go").touch()
+    async with household(script, session_id=session_id) as house:
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        started = [event.order.run_id for event in await house.only(ev.RunStarted) if isinstance(event, ev.RunStarted)]
+        finished = [event.run_id for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)]
+        assert sorted(started) == sorted(finished)
+
+
+async def test_leaving_while_a_command_runs_records_no_false_outcome(household: Open) -> None:
+    command = "touch {{workshop}}/begun; " + HOLD
+    script = plan(command) + run(command) + finish()
+    async with household(script) as house:
+        session_id = house.session_id
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(session_id, card, house.by)
+        await until_async((house.workshop / "begun").exists, "the command to begin")
+    (house.workshop / "go").touch()
+    async with household(script, session_id=session_id) as house:
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        outcomes = [event.report.outcome.kind for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)]
+        assert outcomes == ["exited", "exited", "exited"]
+
+
+async def test_waiting_for_a_run_that_is_over_is_refused(household: Open) -> None:
+    script = plan("touch {{workshop}}/made") + run("touch {{workshop}}/made") + WAIT + "- refused: unknown_run\n  text: a\n- text: b\n"
+    async with household(script) as house:
+        await house.say("make it")
+        state = await house.approve()
+        assert state.phase is Phase.BLOCKED
+        assert await house.refusals() == ["unknown_run"]
+
+
+async def test_the_spool_of_a_finished_run_is_given_back(household: Open) -> None:
+    script = plan("touch {{workshop}}/made") + run("touch {{workshop}}/made") + finish()
+    async with household(script) as house:
+        await house.say("make it")
+        state = await house.approve()
+        assert not isinstance(state, Refusal)
+    notes = [name for name in os.listdir(house.oikos.config.home / "runs") if not name.startswith(".")]
+    assert notes == []
