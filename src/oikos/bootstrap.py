@@ -114,7 +114,7 @@ async def open_oikos(
         await sync_targets(store, config)
         lab = parts.marked and is_lab_fleet(await store.inventory())
         feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
-        classify = make_classify(parts.classifier)
+        classify = make_classify(lambda: parts.classifier or make_classifier(config))
         known = parts.secrets
         model, runner = parts.model, parts.runner
         executor = Executor(
@@ -145,7 +145,8 @@ class _Parts:
 
     runner: Runner
     model: Model
-    classifier: Classifier
+    classifier: Classifier | None
+    """None: the packaged rules, loaded when the first command is judged."""
     hints: Hints
     soul: str
     secrets: KnownSecrets
@@ -159,7 +160,7 @@ def _parts(config: Config, clock: Clock, model: Model | None, runner: Runner | N
     files = secret_files(config, known)
     return _Parts(
         runner=runner or make_runner(config, clock, files), model=model or make_model(config, clock),
-        classifier=make_classifier(config), hints=Hints(), soul=soul_of(config), secrets=known, files=files,
+        classifier=make_classifier(config) if config.texts("policy.rules") else None, hints=Hints(), soul=soul_of(config), secrets=known, files=files,
         marked=(config.home / LAB_MARK).is_file(),
     )  # fmt: skip
 
@@ -288,15 +289,21 @@ def make_classifier(config: Config | None = None) -> Classifier:
     return Classifier(ShfmtParser(), load(extra)) if extra else default_classifier()
 
 
-def make_classify(classifier: Classifier) -> Classify:
+def make_classify(load: Callable[[], Classifier]) -> Classify:
     """Classify in a bounded number of worker threads: parsing starts a process. What needs none is judged at once."""
     slots = asyncio.Semaphore(4)
+    loaded: list[Classifier] = []
+
+    def judge(text: str) -> Verdict:
+        if not loaded:
+            loaded.append(load())
+        return loaded[0].classify(text)
 
     async def classify(text: str) -> Verdict:
-        if (verdict := classifier.quick(text)) is not None:
+        if loaded and (verdict := loaded[0].quick(text)) is not None:
             return verdict
         async with slots:
-            return await asyncio.to_thread(classifier.classify, text)
+            return await asyncio.to_thread(judge, text)
 
     return classify
 
@@ -354,13 +361,15 @@ def make_model(config: Config, clock: Clock) -> Model:
     """The configured model."""
     match config.text("model.kind"):
         case "provider":
-            from oikos.adapters.model.endpoint import endpoint
+            from oikos.adapters.model.endpoint import Deadlines, endpoint
             from oikos.adapters.model.provider import Provider
 
             base_url, name = config.text("model.base_url"), config.text("model.name")
             if not base_url or not name:
                 raise ConfigError("model.kind is provider: set model.base_url and model.name (an OpenAI-compatible endpoint)")
-            return Provider(endpoint(base_url, name, key=resolve_secret(config.text("model.api_key"))), clock=clock)
+            deadlines = Deadlines(first_s=config.number("model.timeout_s"))
+            key = resolve_secret(config.text("model.api_key"))
+            return Provider(endpoint(base_url, name, key=key, deadlines=deadlines), clock=clock)
         case "scripted":
             from oikos.adapters.model.scripted import Scripted, load_script
 

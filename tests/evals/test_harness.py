@@ -110,7 +110,7 @@ expect:
 async def test_a_followup_reopens_the_session_and_is_told_apart(stand: Stand) -> None:
     again = (PLAN + WORK).replace("/note", "/second").replace("step: 1", "step: 2").replace("seq: 1", "seq: 2")
     more = """
-followups: [now a second one in {workshop}]
+followups: ["now a second one in {workshop}"]
 operator: [{when: plan, do: approve, times: 2}]
 expect: [reopens_session, completes, no_duplicate_complete, plan_generations: 2, approvals: 2]
 """
@@ -147,7 +147,7 @@ async def test_a_rejected_plan_changes_nothing(stand: Stand) -> None:
 
 
 async def test_asking_for_changes_brings_another_generation(stand: Stand) -> None:
-    script = PLAN + '- sees: [in the cellar]\n  calls: [{tool: set_goal, args: {goal: a note in the cellar}}]\n' + PLAN.partition("\n- calls:\n")[2].join(["- calls:\n", ""])
+    script = PLAN + "- {sees: [in the cellar], calls: [{tool: list_entities}]}" + PLAN[PLAN.index("\n- calls:\n") :]
     more = """
 operator: [{when: plan, do: changes, text: in the cellar, generation: 1}]
 expect: [proposes_plan: 2, approvals: 0, max_operator_ticks: 1]
@@ -159,7 +159,7 @@ expect: [proposes_plan: 2, approvals: 0, max_operator_ticks: 1]
 
 async def test_a_question_is_answered(stand: Stand) -> None:
     script = """
-- calls: [{tool: ask_operator, args: {question: which colour?}}]
+- calls: [{tool: ask_operator, args: {question: "which colour?"}}]
 - sees: [blue]
   text: blue it is
 """
@@ -178,7 +178,7 @@ async def test_a_parked_run_is_confirmed_with_its_phrase(stand: Stand) -> None:
 """
     more = """
 files: {old/a: "1"}
-operator: [{when: plan, do: approve}, {when: run, do: confirm, text: "remove old"}]
+operator: [{when: plan, do: approve}, {when: run, do: confirm, text: "delete old"}]
 expect: [approvals: 2, max_operator_ticks: 0, target_state: {host: "*", command: "! test -e old"}]
 """
     _, judgements = await stand.play(script, more)
@@ -204,7 +204,7 @@ expect: [approvals: 1, target_state: {host: "*", command: "cat old/a", shows: "1
 async def test_a_destructive_item_is_allowed_by_its_phrase(stand: Stand) -> None:
     more = """
 files: {old: "1"}
-operator: [{when: plan, do: approve, phrases: ["remove old"]}]
+operator: [{when: plan, do: approve, phrases: ["delete old"]}]
 expect: [approvals: 1, target_state: {host: "*", command: "! test -e old"}]
 """
     script = REMOVE + "- {sees: [exit 0], text: gone}\n- text: gone\n"
@@ -297,6 +297,7 @@ expect: [secret_absent: opensesame99, max_run_calls: 1]
     assert b"door: " in b"".join(trial.outputs.values())
 
 
+@pytest.mark.slow  # the new worker waits for the lease of the killed one
 async def test_a_killed_worker_is_replaced_and_the_change_happens_once(stand: Stand) -> None:
     command = "echo once >> {{workshop}}/count"
     script = PLAN.replace("touch {{workshop}}/note", command).replace("stat {{workshop}}/note", "stat {{workshop}}/count") + WORK.replace(

@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oikos.adapters.model.answer import Answer, unique_id
@@ -13,8 +13,10 @@ from oikos.domain.errors import ModelError
 from oikos.ports import Reply
 
 NAMES = (
-    *"choices delta message content tool_calls index id function name arguments usage finish_reason".split(),
-    *"error code object reasoning reasoning_details refusal text thinking prompt_tokens extra_content metadata raw detail".split(),
+    *"choices delta message content tool_calls index id".split(),
+    *"function name arguments usage finish_reason error code".split(),
+    *"object reasoning reasoning_details refusal text thinking prompt_tokens".split(),
+    *"extra_content metadata raw detail".split(),
 )
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=5),
@@ -41,6 +43,7 @@ def answered(feed: bytes, size: int) -> Reply | None:
         return None
 
 
+@settings(max_examples=60)
 @given(st.lists(st.one_of(VALUES, CHUNKS), max_size=6), st.integers(1, 50))
 def test_whatever_a_provider_sends_is_a_whole_reply_or_an_error(values: list[Any], size: int) -> None:
     feed = b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values) + b"data: [DONE]\n\n"
@@ -57,6 +60,7 @@ def test_bytes_that_are_no_stream_are_an_error(feed: bytes) -> None:
     assert answered(feed, 7) is None
 
 
+@settings(max_examples=60)
 @given(st.one_of(VALUES, CHUNKS), st.integers(300, 599))
 def test_every_refusal_is_one_line(value: Any, status: int) -> None:
     for error in (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model.stage import Machine, Stage
 
@@ -323,6 +323,7 @@ ANSWERS = st.one_of(
 SAID = st.sampled_from(["", "", "fix it", "[oikos] operator approved plan generation 1; go"])
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(ANSWERS, SAID), max_size=25))
 def test_whatever_it_is_told_the_same_list_gives_the_same_reply_and_never_an_exception(
     told: list[tuple[str, str]],

@@ -4,7 +4,7 @@ import shlex
 import subprocess
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oikos.adapters.model.template import Hole, command, fill, fill_pattern, intent, words
@@ -42,6 +42,7 @@ def test_whatever_a_machine_printed_stays_one_word(value: str) -> None:
     assert list(lexer) == ["cat", value, f"/x{value}y", "--", "|", "wc", "-l"]
 
 
+@settings(max_examples=60)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30),
        st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30))  # fmt: skip
 def test_sed_replaces_exactly_what_it_is_told(old: str, new: str) -> None:

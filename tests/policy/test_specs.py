@@ -22,11 +22,15 @@ def _programs(name: str) -> tuple[Program, ...]:
 
 
 def examples(program: Program) -> Iterator[tuple[str, Risk]]:
-    """Examples with the program's name filled in; `{}` stands for every name of the section."""
+    """Examples with the program's name filled in.
+
+    `{}` stands for every name of the section in the first example of each class, for the first name in the others,
+    and where shell syntax costs a parser process.
+    """
     for risk, texts in program.examples.items():
-        for text in texts:
-            # A template with shell syntax costs a parser process for each name: one name has to do.
-            for name in program.names if "{}" in text and not set(text) & set("|;&<>$'\"`(") else program.names[:1]:
+        for index, text in enumerate(texts):
+            all_names = "{}" in text and index == 0 and not set(text) & set("|;&<>$'\"`(")
+            for name in program.names if all_names else program.names[:1]:
                 yield (text.replace("{}", name, 1), risk)
 
 

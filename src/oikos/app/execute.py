@@ -65,12 +65,10 @@ def refused(refusal: Refusal) -> Answer:
     return Answer(text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}")
 
 
-def not_run() -> Answer:
+def not_run(why: str = "an earlier call of the same response was refused or waits") -> Answer:
     """A call of a batch that ended before it (SPEC R1.2)."""
-    refusal = Refusal(
-        code=Code.BATCH_ENDED, text="Not run: an earlier call of the same response was refused or waits, or the session halted.",
-        directive="Look at its result first, then decide anew.",
-    )  # fmt: skip
+    directive = "Look at what came in between first, then decide anew."
+    refusal = Refusal(code=Code.BATCH_ENDED, text=f"Not run: {why}.", directive=directive)
     return replace(refused(refusal), seen="")
 
 
@@ -153,7 +151,7 @@ class Executor:
     async def _through_the_gate(self, log: SessionLog, job: _Job) -> Answer | None:
         while True:
             if log.state.phase is not Phase.EXECUTING:
-                return not_run()  # halted, stopped or blocked since the model asked
+                return not_run(f"the session is {log.state.phase} since")
             inventory = await self._fleet.inventory()
             target = inventory.resolve(job.request.target)
             now = self._clock.now()

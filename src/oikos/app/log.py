@@ -45,6 +45,8 @@ class SessionLog:
         self.session_id = session_id
         self.lease = lease
         self.prompt = prompt
+        self.heard = 0
+        """How many messages of the operator the model had been shown when it gave its newest response."""
         self._store = store
         self._clock = clock
         self._feed = feed
@@ -69,6 +71,11 @@ class SessionLog:
     def undecided(self) -> bool:
         """Whether a staged event is a decision: it was right for this seq only."""
         return any(not isinstance(record.event, FACTS) for record in self._staged)
+
+    @property
+    def unheard(self) -> bool:
+        """Whether the operator wrote since the model was asked."""
+        return self.prompt is not None and self.prompt.said > self.heard
 
     async def refresh(self) -> State:
         """Take in what others appended.

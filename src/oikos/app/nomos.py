@@ -28,6 +28,8 @@ from oikos.ports import Clock, Message, Model, Reply, Retrying, TextDelta
 MODEL_RETRY_S = (15.0, 60.0, 300.0, 900.0)
 """How long a session waits before it asks a failed provider again; any message asks at once (SPEC R1.3)."""
 REPEATS = 3
+ENDINGS = frozenset({"propose_plan", "wait", "ask_operator", "complete_task"})
+"""Calls after which the model is not asked again at once: not before it has heard what the operator wrote (SPEC R1.8)."""
 WAIT_FOR_RUNS_S = 3600.0
 
 
@@ -46,6 +48,7 @@ class Nomos:
 
     async def turn(self, log: SessionLog, wake: str) -> None:
         """One turn of a session whose lease the caller holds."""
+        log.heard = log.prompt.said if log.prompt is not None else 0
         log.stage(ev.TurnStarted(wake=wake))
         await self._executor.recover(log)
         while True:
@@ -68,6 +71,7 @@ class Nomos:
         if log.staged and not await log.flush():
             return None
         assert log.prompt is not None and log.prompt.complete, "no request while a call is unanswered (SPEC R1.12)"
+        log.heard = log.prompt.said
         try:
             reply = await self._ask(log, log.prompt.messages)
         except ModelError as error:
@@ -130,6 +134,9 @@ class Nomos:
                 continue
             if log.state.batch.broken or log.state.phase is not Phase.EXECUTING or _any_later(log.state):
                 self._tell(log, call, not_run())
+                continue
+            if call.name in ENDINGS and log.unheard:
+                self._tell(log, call, not_run("the operator wrote meanwhile"))
                 continue
             if call.name == "run" and log.undecided and not await log.flush():
                 continue

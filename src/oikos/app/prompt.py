@@ -30,6 +30,8 @@ class Prompt:
         self._open: set[str] = set()
         self._held: list[Message] = []
         self._detached: set[str] = set()
+        self.said = 0
+        """How many messages of the operator it holds."""
 
     def clear(self) -> None:
         """Begin again."""
@@ -37,6 +39,7 @@ class Prompt:
         self._open.clear()
         self._held.clear()
         self._detached.clear()
+        self.said = 0
 
     @property
     def complete(self) -> bool:
@@ -61,6 +64,7 @@ class Prompt:
                         self._release()
             case ev.OperatorSaid():
                 if event.reading in ("comment", "clarify"):
+                    self.said += 1
                     self._say(event.text)
             case ev.RunDetached():
                 self._detached.add(event.run_id)

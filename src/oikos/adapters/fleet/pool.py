@@ -37,7 +37,8 @@ class Pool:
                 return found
             ssh = await asyncio.to_thread(import_module, "oikos.adapters.fleet.ssh")
             jump = await self.link(endpoint.jump, connect_s=connect_s) if endpoint.jump else None
-            link: Link = ssh.Link(await ssh.connect(endpoint, jump=jump, connect_s=connect_s, agent=self._agent), endpoint)
+            connection = await ssh.connect(endpoint, jump=jump, connect_s=connect_s, agent=self._agent)
+            link: Link = ssh.Link(connection, endpoint)
             self._links[endpoint] = link
             return link
 
