@@ -183,13 +183,10 @@ class _Over(Exception):
 async def _children() -> AsyncIterator[asyncio.TaskGroup]:
     """A TaskGroup whose tasks are cancelled, not awaited, when the block ends; a single failure comes out as itself."""
 
-    async def end() -> None:
-        raise _Over
-
     try:
         async with asyncio.TaskGroup() as tasks:
             yield tasks
-            tasks.create_task(end())
+            raise _Over  # from the body: a child's failure would leave a cancellation on this task (Python 3.11)
     except BaseExceptionGroup as group:
         failures = [error for error in _leaves(group) if not isinstance(error, _Over)]
         if failures:

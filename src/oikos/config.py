@@ -12,13 +12,14 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 from oikos.app.arguments import BadArguments, check
 from oikos.domain.errors import ConfigError
 from oikos.domain.inventory import NAME
+from oikos.domain.value import dataclass
 
 Raw = dict[str, object]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from oikos.domain.admission import Admission
 from oikos.domain.consent import Consent
 from oikos.domain.events import Event, Recorded, ToolCall
-from oikos.domain.admission import Admission
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Fact, Inventory, Route, Support
 from oikos.domain.run import Identity, RemoteState, RunOrder, RunReport, Stream
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Verdict
 
 # ---- time -----------------------------------------------------------------------------------------------------------

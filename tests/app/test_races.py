@@ -154,7 +154,7 @@ async def test_another_machine_behind_the_name_closes_the_window_with_the_eviden
 async def test_a_message_before_any_answer_of_the_model_loses_nothing(household: Open, workshop: Path, at: int) -> None:
     responses = ["- " + text for text in ("\n" + plan(MAKE) + run(MAKE) + finish()).split("\n- ")[1:]]
     if at in (2, 5):  # a call that would end the turn is not carried out over the operator's words: it is made again
-        responses.insert(at, responses[at - 1].replace("- calls", "- sees: [mind the cat]\n  calls"))
+        responses.insert(at, responses[at - 1].replace("- calls", "- shown: [mind the cat]\n  calls"))
     model = Hooked("\n".join(responses), {"workshop": str(workshop)}, {})
     async with household(model) as house:
 

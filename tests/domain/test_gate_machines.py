@@ -77,7 +77,9 @@ def test_nothing_runs_in_a_locked_guest(name: str, risk: Risk) -> None:
     assert text == "vault is locked: nothing runs on it, not even inside another command."
 
 
-@pytest.mark.parametrize("name", ["10.0.0.99", "self", "root@10.0.0.99", "oikos-host", "OIKOS-HOST.", "root@self"])
+@pytest.mark.parametrize(
+    "name", ["10.0.0.99", "self", "root@10.0.0.99", "oikos-host", "OIKOS-HOST.", "root@self", "a@b@self"]
+)
 def test_nothing_reaches_the_controller_by_ssh(name: str) -> None:
     session = on_node()
     session.inventory = with_entities(replace(SELF, aliases=("oikos-host",)))
@@ -100,10 +102,11 @@ def test_a_locked_container_in_a_guest_is_locked() -> None:
 
 
 @pytest.mark.parametrize("kind", ["lxc", "vm"])
-def test_a_guest_is_known_by_the_id_its_node_gave_it(kind: str) -> None:
+@pytest.mark.parametrize("value", ["177", "lxc/177", "node/lxc/177"])
+def test_a_guest_is_known_by_the_id_its_node_gave_it(kind: str, value: str) -> None:
     known = Entity(
         id="e-x", kind=kind, slug="x", parent=PVE1.id, mode=Mode.LOCKED,
-        external=(ExternalId(source="proxmox", namespace="home", value="lxc/177"),),
+        external=(ExternalId(source="proxmox", namespace="home", value=value),),
     )  # fmt: skip
     session = on_node()
     session.inventory = with_entities(known)

@@ -110,7 +110,11 @@ def test_an_ambiguous_target_is_a_question_not_a_guess() -> None:
     q = replace(admissible(), target=AmbiguousName(name="web", slugs=("web1", "web2")))
     refusal = admit(q)
     assert isinstance(refusal, Refusal)
-    assert (refusal.code, refusal.text) == (Code.AMBIGUOUS_TARGET, "web could be web1 or web2.")
+    assert refusal == Refusal(
+        code=Code.AMBIGUOUS_TARGET,
+        text="web could be web1 or web2.",
+        directive="Use the full name, or ask the operator which one is meant.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,5 +126,4 @@ def test_an_ambiguous_target_is_a_question_not_a_guess() -> None:
 )
 def test_an_unknown_target_says_what_there_is(name: UnknownName, text: str) -> None:
     refusal = admit(replace(admissible(), target=name))
-    assert isinstance(refusal, Refusal)
-    assert refusal.text == text
+    assert refusal == Refusal(code=Code.UNKNOWN_TARGET, text=text, directive="Use list_entities to see what there is.")

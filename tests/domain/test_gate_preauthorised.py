@@ -317,6 +317,56 @@ def test_a_ticked_item_of_an_earlier_generation_is_history() -> None:
     assert not held(destroy(session))
 
 
+def test_the_second_approved_plan_is_held_by_its_own_consent() -> None:
+    session = ticked()
+    session.must(session.send("again, please"))
+    session.calls()
+    session.must(destroy_plan("c2"))
+    session.must(session.approve(consent_id="k2", **PHRASES))
+    session.calls()
+    outcome = destroy(session)
+    assert isinstance(outcome, Admission)
+    assert outcome.authority == "preauthorised:k2:1"
+
+
+def test_each_item_is_looked_at_and_not_only_the_first() -> None:
+    """One was not ticked, one is another command: the third holds."""
+    marked = destroy_plan().steps[1].commands[0]
+    first = replace(marked, text="pct destroy 131 --purge", canonical="pct destroy 131 --purge")
+    plan = propose(
+        step(PVE1, first), step(PVE1, replace(first, text="x", canonical="x")), step(PVE1, marked), on=(PVE1,)
+    )
+    session = Session.opened().approved(plan, items=(2, 3), phrases=("destroy 131", "destroy 131"), consent_id="k")
+    outcome = destroy(session)
+    assert isinstance(outcome, Admission)
+    assert outcome.authority == "preauthorised:k:3"
+
+
+def with_input() -> Session:
+    """Both the step that has to fail and the item read something."""
+    plan = destroy_plan(condition=AfterFailed(step=1))
+    fix = replace(plan.steps[0].commands[0], stdin="y\n", canonical="")
+    item = replace(plan.steps[1].commands[0], stdin="yes\n")
+    steps = (replace(plan.steps[0], commands=(fix,)), replace(plan.steps[1], commands=(item,)))
+    return Session.opened().approved(replace(plan, steps=steps), consent_id="k", **PHRASES)
+
+
+def test_the_failed_command_is_told_by_its_input_too() -> None:
+    session = with_input()
+    session.run(FIX, verdict(FIX, CHANGE, canonical=""), target=PVE1, step=1, stdin="y\n", outcome=Exited(code=1))
+    session.mark(1, StepStatus.FAILED, "no")
+    assert held(destroy(session, stdin="yes\n"))
+
+
+@pytest.mark.parametrize("outcome", [Exited(code=1), Unknown(reason="x")])
+def test_a_use_is_told_by_its_input_too(outcome: RunOutcome) -> None:
+    session = with_input()
+    session.run(FIX, verdict(FIX, CHANGE, canonical=""), target=PVE1, step=1, stdin="y\n", outcome=Exited(code=1))
+    session.mark(1, StepStatus.FAILED, "no")
+    session.run(DESTROY_CMD, SAID, target=PVE1, stdin="yes\n", outcome=outcome)
+    assert not held(destroy(session, stdin="yes\n"))
+
+
 def test_a_window_without_the_consent_that_ticked_holds_nothing() -> None:
     """Cannot come about by events; should it, the gate still asks."""
     session = ticked()

@@ -223,6 +223,18 @@ def test_the_phrase_is_verb_and_short_name(thing: NamedObject, phrase: str) -> N
     assert outcome == NeedsTypedConfirmation(why="It is destructive.", phrase=phrase)
 
 
+def test_a_confirmation_lists_the_guarded_effects_it_would_allow() -> None:
+    effects = (effect(EffectKind.IRREVERSIBLE), effect(EffectKind.EGRESS, "evil.example"))
+    outcome = Session.opened().approved().ask("x", verdict("x", DESTROY, effects=effects))
+    assert outcome == NeedsTypedConfirmation(why="It is destructive.", phrase="change web1", effects=effects)
+
+
+def test_an_effect_without_an_object_is_named_alone() -> None:
+    outcome = Session.opened().approved().ask("x", verdict("x", CHANGE, effects=(effect(EffectKind.UNCLASSIFIED),)))
+    assert isinstance(outcome, NeedsApproval)
+    assert outcome.why == "Not in the approved plan, and beyond what a window covers: unclassified."
+
+
 def test_an_open_window_covers_nothing_destructive() -> None:
     session = Session.opened().approved(fix_plan())
     assert isinstance(session.ask("rm -rf /srv", verdict("rm -rf /srv", DESTROY)), NeedsTypedConfirmation)

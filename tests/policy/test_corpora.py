@@ -17,7 +17,9 @@ def test_no_change_is_ever_taken_for_a_look(classifier: Classifier, corpora: lis
     missed = [
         (row.id, row.command)
         for row in corpora
-        if row.label is not Risk.READ_ONLY and not row.borderline and classifier.classify(row.command).risk is Risk.READ_ONLY
+        if row.label is not Risk.READ_ONLY
+        and not row.borderline
+        and classifier.classify(row.command).risk is Risk.READ_ONLY
     ]
     assert missed == []
 

@@ -1,5 +1,6 @@
 """Every example in every rule file is a test, and every program has enough of them."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -62,7 +63,11 @@ def test_every_program_has_two_examples_of_two_kinds(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_every_rule_above_a_look_says_why_in_a_sentence(name: str) -> None:
     for program in _programs(name):
-        rules = [program.base, *(rule for rules in program.subs.values() for rule in rules), *(rule for _, rule in program.modes)]
+        rules = [
+            program.base,
+            *(rule for rules in program.subs.values() for rule in rules),
+            *(rule for _, rule in program.modes),
+        ]
         for rule in rules:
             assert rule.risk is Risk.READ_ONLY or rule.why.endswith("."), rule.name
             assert not rule.handler or rule.handler in minis.HANDLERS, rule.name
@@ -89,11 +94,21 @@ def test_an_option_no_rule_lists_is_never_a_look(classifier: Classifier, knowled
     for program in knowledge.check():
         for text in program.examples[Risk.READ_ONLY][:1]:
             plain = text.replace("{}", program.names[0], 1)
-            if plain.split()[0] != program.names[0] or plain.endswith(("--help", "--version")) or program.base.wraps is not None:
+            if (
+                plain.split()[0] != program.names[0]
+                or plain.endswith(("--help", "--version"))
+                or program.base.wraps is not None
+            ):
                 continue
             if not program.base.permute:  # what follows the first argument is not the program's own option
                 continue
-            if any(char in plain for char in "|;&<>") or program.names[0] in ("date", "kill", "test", "echo", "pvesh"):  # a GET takes any parameter
+            if any(char in plain for char in "|;&<>") or program.names[0] in (
+                "date",
+                "kill",
+                "test",
+                "echo",
+                "pvesh",
+            ):  # a GET takes any parameter
                 continue
             verdict = classifier.classify(plain + " --no-such-option-xyz")
             if verdict.risk is Risk.READ_ONLY:

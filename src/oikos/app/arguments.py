@@ -33,6 +33,8 @@ def parse(text: str, schema: Schema) -> dict[str, object]:
     """
     if len(text) > MAX_ARGUMENT_BYTES:
         raise BadArguments(f"the arguments are longer than {MAX_ARGUMENT_BYTES} characters")
+    if "\\u0000" in text:
+        raise BadArguments("a NUL character cannot be used")
     try:
         value = orjson.loads(text.encode("utf-8", "replace")) if text.strip() else {}
     except orjson.JSONDecodeError as error:

@@ -65,6 +65,12 @@ def refused(refusal: Refusal) -> Answer:
     return Answer(text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}")
 
 
+def seen_as(tool: str, asked: str, answered: str) -> str:
+    """What stuck detection compares: the tool, what it was asked, what came back (SPEC R1.5)."""
+    both = f"{asked}\0{answered}".encode("utf-8", "replace")
+    return f"{tool}:{hashlib.sha256(both).hexdigest()[:24]}"
+
+
 def not_run(why: str = "an earlier call of the same response was refused or waits") -> Answer:
     """A call of a batch that ended before it (SPEC R1.2)."""
     directive = "Look at what came in between first, then decide anew."
@@ -261,7 +267,7 @@ class Executor:
             run_id=live.order.run_id, report=report, passed=passed, hint=hint.text if hint else "",
             hint_class=hint.recovery if hint else "",
         )  # fmt: skip
-        seen = f"{run.key}\0{answer.seen}"
+        seen = seen_as("run", run.key, answer.seen)
         told = ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=seen)
         if report.duration_s < OVERLAP_S:
             log.append_soon(finished, told, output=pieces, then=lambda: self._forget(live.order, live.route))
@@ -313,7 +319,7 @@ class Executor:
             ]
             if any(call.id == run.call_id for call in log.state.batch.calls):
                 answer = _result(run, report, collector, passed, hint, None)
-                seen = f"{run.key}\0{answer.seen}"
+                seen = seen_as("run", run.key, answer.seen)
                 events.append(ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=seen))
             waiting = log.state.waiting
             if waiting is not None and waiting.run_id in ("", run_id):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 CLASSES = (
@@ -25,13 +26,17 @@ class Hint:
 
 
 class Hints:
-    """The table, read once at the start."""
+    """The table: read at the start, understood when a run first printed something."""
 
     def __init__(self) -> None:
-        raw = tomllib.loads(Path(__file__).with_name("hints.toml").read_text(encoding="utf-8"))
-        self.table = tuple(
+        self._text = Path(__file__).with_name("hints.toml").read_text(encoding="utf-8")
+
+    @cached_property
+    def table(self) -> tuple[Hint, ...]:
+        """All of them, in the order of the file."""
+        return tuple(
             Hint(id=name, recovery=row["class"], text=row["text"], all=tuple(row["all"]), on_success=row.get("on_success", False))
-            for name, row in raw.items()
+            for name, row in tomllib.loads(self._text).items()
         )
 
     def find(self, output: str, *, failed: bool) -> Hint | None:

@@ -140,7 +140,7 @@ class SessionLog:
             raise SeqConflict("somebody appended before the last outcome: decide again")
         now = at or self._clock.now()
         fresh = self._number(events, now)
-        records, after = self._staged + fresh, fold(fresh, self._state)
+        records, after = self._stamped(now) + fresh, fold(fresh, self._state)
         if not records:
             return
         await self._store.append(
@@ -158,7 +158,7 @@ class SessionLog:
             raise StoreError("an earlier outcome is not durable yet; this is a defect of Oikos")
         now, before = self._clock.now(), self._base
         fresh = self._number(events, now)
-        records, after = self._staged + fresh, fold(fresh, self._state)
+        records, after = self._stamped(now) + fresh, fold(fresh, self._state)
         writing = self._store.append(
             self.session_id, before.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
             output=output, phase=after.phase.value, waiting_for=after.waits_for,
@@ -203,7 +203,7 @@ class SessionLog:
         while True:
             now = self._clock.now()
             fresh = self._number(events, now)
-            records, after = self._staged + fresh, fold(fresh, self._state)
+            records, after = self._stamped(now) + fresh, fold(fresh, self._state)
             try:
                 await self._store.append(
                     self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor,
@@ -223,6 +223,10 @@ class SessionLog:
         first = self._base.seq + len(self._staged) + 1
         session_id = self.session_id
         return tuple(Recorded(session_id=session_id, seq=first + i, at=at, event=event) for i, event in enumerate(events))
+
+    def _stamped(self, at: Instant) -> tuple[Recorded, ...]:
+        """Staged events with the moment they are stored with: what is seen live is what a reload shows (SPEC R1.9)."""
+        return tuple(Recorded(session_id=r.session_id, seq=r.seq, at=at, event=r.event) for r in self._staged)
 
     def _take(self, records: Sequence[Recorded], after: State) -> None:
         """What was appended is what the next append builds on; `after` is the state behind it."""

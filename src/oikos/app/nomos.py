@@ -5,13 +5,12 @@ A turn ends only by what SPEC R1.3 lists. A failed command never ends one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from oikos.app.arguments import mask_arguments
-from oikos.app.execute import Answer, Executor, not_run
+from oikos.app.execute import Answer, Executor, not_run, seen_as
 from oikos.app.feed import Delta, Feed
 from oikos.app.log import SessionLog
 from oikos.app.toolbox import TOOLS
@@ -108,7 +107,7 @@ class Nomos:
                 call_id += "+"
             taken.add(call_id)
             calls.append(replace(call, id=call_id, arguments=mask_arguments(call.arguments, self._secrets)))
-        text, reasoning = mask_text(reply.text, self._secrets), mask_text(reply.reasoning, self._secrets)
+        text, reasoning = (mask_text(_scalar(said), self._secrets) for said in (reply.text, reply.reasoning))
         # a signed blob cannot be masked in part: one that holds a secret is not kept
         opaque = reply.opaque if mask_text(reply.opaque, self._secrets) == reply.opaque else ""
         return ev.AssistantSaid(
@@ -149,8 +148,7 @@ class Nomos:
             return
         name, seen = call.name, ""
         if answer.seen and name != "wait":  # what was asked and what came back, for stuck detection (SPEC R1.5)
-            same = hashlib.sha256("\0".join((call.arguments, answer.seen)).encode("utf-8", "replace"))
-            seen = f"{name}:{same.hexdigest()[:24]}"
+            seen = seen_as(name, call.arguments, answer.seen)
         log.stage(
             ev.ToolAnswered(
                 call_id=call.id, name=name, text=answer.text, refusal=answer.refusal, run_id=answer.run_id, seen=seen
@@ -221,7 +219,7 @@ class Nomos:
         what, count = state.repeats
         if count < REPEATS:
             return None
-        name = what.split(":", 1)[0].split("\0", 1)[0]
+        name = what.split(":", 1)[0]
         if not state.repeat_nudged:
             text = "You made the same call with the same result three times. Do something else: look closer, or take another way."
             log.stage(ev.Nudged(about="repetition", text=text))
@@ -250,6 +248,11 @@ def _answered_later(state: State, call_id: str) -> bool:
 
 def _any_later(state: State) -> bool:
     return any(_answered_later(state, call.id) for call in state.batch.calls)
+
+
+def _scalar(text: str) -> str:
+    """Scalar values only, as the store keeps it: what the model is shown later is what is shown now (DESIGN §6.4)."""
+    return text.replace("\0", "\u2400").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class _Deltas:

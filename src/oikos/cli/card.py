@@ -20,7 +20,7 @@ def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] 
     """A plan: counts, targets, then each step with its whole commands."""
     lines = [paint(f"PLAN {plan.generation}", "bold") + f" · {status} · goal: {safe(plan.goal)}"]
     counts = Counter(command.risk for _, command in plan.commands())
-    counted = [f"{counts[risk]} {RISK_WORDS[risk]}" for risk in reversed(Risk) if counts[risk]]
+    counted = [count_text(counts[risk], risk) for risk in reversed(Risk) if counts[risk]]
     targets = ", ".join(safe(entry.slug) for entry in plan.scope)
     lines.append(f"  {' · '.join(counted) or 'no commands yet'} · targets: {targets or 'none'}")
     item = 0
@@ -38,6 +38,11 @@ def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] 
         wanted += [f"shows {safe(check.expect_text)!r}"] if check.expect_text else []
         lines.append(f"  check {number} {safe(check.target)} $ {safe(check.command)}  ({' and '.join(wanted)})")
     return lines
+
+
+def count_text(count: int, risk: Risk) -> str:
+    """`1 change`, `3 changes`, `2 destructive`."""
+    return "1 change" if count == 1 and risk is Risk.CONFIG_MUTATION else f"{count} {RISK_WORDS[risk]}"
 
 
 def _command_lines(step: Step, command: PlannedCommand, paint: Paint, *, first: bool, item: int, ticked: bool) -> list[str]:
@@ -97,6 +102,8 @@ def card_lines(card: Card, paint: Paint) -> list[str]:
             lines.append(f"  oikos answer {short}" + (" (the value is not shown)" if card.question.kind == "secret" else " TEXT"))
         case "limit":
             lines = [paint("LIMIT", "bold") + f"  {safe(card.text)}", f"  oikos raise {short}   ·   oikos stop {short}"]
+        case "halted":
+            lines = [paint("HALTED", "bold") + f"  {safe(card.text)}", f"  oikos stop {short}"]
         case _:
             lines = [paint("BLOCKED", "bold") + f"  {safe(card.text)}", f"  write to it: oikos chat {short}   ·   oikos stop {short}"]
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from oikos.config import SECRET_KEYS, load
+from oikos.config import SECRET_KEYS, Target, load
 
 
 @click.group()
@@ -24,7 +24,18 @@ def show() -> None:
             shown = "(hidden: write a reference, env:NAME or file:PATH)"
         click.echo(f"{key:<20} {shown!s:<40} {value.origin}")
     for name, target in loaded.targets.items():
-        where = target.address or target.transport
-        click.echo(f"targets.{name:<12} {target.transport} {target.user}@{where}:{target.port} mode {target.mode}")
+        click.echo(f"targets.{name:<12} {_way(target)} mode {target.mode}")
     for name, reference in loaded.secrets.items():
         click.echo(f"secrets.{name:<12} {reference}")
+
+
+def _way(target: Target) -> str:
+    """How a target is reached, in words."""
+    match target.transport:
+        case "local":
+            return "local"
+        case "ssh":
+            jump = f" via {target.via}" if target.via else ""
+            return f"ssh {target.user}@{target.address}:{target.port}{jump}"
+        case _:
+            return f"{target.transport} {target.guest} on {target.via}"

@@ -56,7 +56,7 @@ async def _decided(session: str, act: Act, *, follow: bool) -> int:
     chosen = [""]
     async with open_oikos(config, work=follow, only=lambda: chosen[0] or "none") as oikos:
         session_id = await oikos.service.find(session)
-        live = Live(oikos, session_id)
+        live = Live(oikos, session_id, cards=True)
         await live.skip()
         result = await act(oikos, session_id, await oikos.service.card(session_id), by)
         if isinstance(result, Refusal):

@@ -27,13 +27,18 @@ SETTLED = TERMINAL | {Phase.IDLE, Phase.AWAITING, Phase.BLOCKED}
 class Live:
     """Prints one session's events from a cursor until it settles."""
 
-    def __init__(self, oikos: Oikos, session_id: str, *, quiet: bool = False, whole: bool = False) -> None:
+    def __init__(
+        self, oikos: Oikos, session_id: str, *, quiet: bool = False, whole: bool = False, cards: bool = False
+    ) -> None:
+        """`cards`: the face shows what waits for a decision itself, so it is not told twice."""
         self.state = State()
-        self._oikos = oikos
-        self._session_id = session_id
+        self.session_id = session_id
         self.quiet = quiet
+        self.typed = ""
+        """What the person at this terminal just typed: it stands on the screen already."""
+        self._oikos = oikos
         self._paint = Paint.for_stream()
-        self._story = Story(self._paint, whole=whole)
+        self._story = Story(self._paint, whole=whole, cards=cards)
         self._status = sys.stdout.isatty() and not quiet
         self._shown = ""
         self._tail: dict[str, str] = {}
@@ -43,12 +48,13 @@ class Live:
 
     async def skip(self) -> None:
         """Take in what is already there without printing it."""
-        for record in await self._oikos.service.history(self._session_id, after=self.state.seq):
+        for record in await self._oikos.service.history(self.session_id, after=self.state.seq):
             self._take(record, show=False)
 
-    async def until_settled(self, *, after: int = 0, forever: bool = False) -> State:
-        """Print until nothing is due: ended, idle, or waiting for a person. `after` must be passed first."""
-        if self._settled(after) and not forever:
+    async def until_settled(self, *, after: int = 0) -> State:
+        """Print until nothing is due: ended, idle, or waiting for a person. `after` must be reached first."""
+        await self._catch_up()
+        if self._settled(after):
             return self.state
         queue: asyncio.Queue[Item | Exception] = asyncio.Queue()
         pumping = self._oikos.tasks.create_task(self._pump(queue))
@@ -68,13 +74,18 @@ class Live:
                         raise item
                     case ev.Recorded():
                         self._take(item, show=not self.quiet)
-                        if self._settled(after) and not forever:
+                        if self._settled(after):
                             return self.state
                     case _:
                         self._ephemeral(item)
         finally:
             pumping.cancel()
             self._clear()
+
+    async def _catch_up(self) -> None:
+        """What the store holds already: a session that rests is not waited for."""
+        for record in await self._oikos.service.history(self.session_id, after=self.state.seq):
+            self._take(record, show=not self.quiet)
 
     def _settled(self, after: int) -> bool:
         """A model that is not available is tried again by itself: that is no end."""
@@ -85,7 +96,7 @@ class Live:
 
     async def _pump(self, queue: asyncio.Queue[Item | Exception]) -> None:
         try:
-            async with aclosing(self._oikos.feed.follow(self._session_id, after=self.state.seq)) as feed:
+            async with aclosing(self._oikos.feed.follow(self.session_id, after=self.state.seq)) as feed:
                 async for item in feed:
                     queue.put_nowait(item)
         except OikosError as error:  # raised by the reader
@@ -107,12 +118,12 @@ class Live:
                 self._thinking_s = self._now_s()
             case _:
                 pass
-        if show:
-            lines = self._story.lines(record)
-            if lines:
-                self._clear()
-                for line in lines:
-                    click.echo(line)
+        if isinstance(event, ev.OperatorSaid) and event.text == self.typed:
+            self.typed, show = "", False
+        lines = self._story.lines(record)  # also of what is not shown: later lines refer to it
+        if show and lines:
+            self._clear()
+            click.echo("\n".join(lines))
 
     def _ephemeral(self, item: Delta | OutputChunk) -> None:
         if isinstance(item, OutputChunk):

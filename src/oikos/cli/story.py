@@ -22,10 +22,11 @@ LINES_OF_FAILURE = 12
 class Story:
     """Turns events into lines, remembering what later events refer to."""
 
-    def __init__(self, paint: Paint, *, whole: bool = False) -> None:
-        """`whole` also shows reasoning, tool calls and their arguments."""
+    def __init__(self, paint: Paint, *, whole: bool = False, cards: bool = False) -> None:
+        """`whole` also shows reasoning, tool calls and their arguments; `cards`: what waits is shown by the face."""
         self._paint = paint
         self._whole = whole
+        self._cards = cards
         self._runs: dict[str, ev.RunStarted] = {}
         self._tries: dict[int, int] = {}
         self._plan: Plan | None = None
@@ -47,12 +48,16 @@ class Story:
             case ev.PlanProposed():
                 self._plan = event.plan
                 self._tries.clear()
+                if event.plan.needs_approval and self._cards:
+                    return []
                 status = "waits for approval" if event.plan.needs_approval else "read-only: no approval needed"
                 return plan_lines(event.plan, paint, status=status)
             case ev.PlanApproved():
                 items = f", with item {', '.join(map(str, event.items))}" if event.items else ""
                 return [paint(f"✓ plan {event.generation} approved{items}", "green")]
             case ev.ConsentGranted():
+                if not self._whole:
+                    return []
                 consent = event.consent
                 span = f" for {consent.duration_s / 60:.0f} min" if consent.duration_s else ""
                 return [paint(f"  consent {consent.id[:8]}: {consent.grant}{span} by {safe(consent.by)} over {consent.channel}", "dim")]
@@ -67,6 +72,8 @@ class Story:
                 return [paint("nobody answered in time", "yellow")]
             case ev.StepMarked():
                 return self._step(event)
+            case ev.RunParked() if self._cards:
+                return []
             case ev.RunParked():
                 return [paint("? this run waits for you", "yellow"), *run_lines(event, paint)]
             case ev.RunDecided():
@@ -80,6 +87,8 @@ class Story:
             case ev.FactsWritten():
                 facts = ", ".join(f"{fact.key}={_value(fact.value)}" for fact in event.facts)
                 return [f"✎ inventory: {safe(facts)}" + paint(f"  (run {event.run_id[:8]})", "dim")]
+            case ev.QuestionAsked() if self._cards:
+                return []
             case ev.QuestionAsked():
                 return [paint(f"? Nomos asks: {safe(event.text)}", "yellow"), *(f"  - {safe(choice)}" for choice in event.choices)]
             case ev.QuestionAnswered():
@@ -94,6 +103,8 @@ class Story:
                 return [f"  limits raised by {safe(event.by)}"]
             case ev.ModelRetried():
                 return [paint(f"  model: {safe(event.reason)}; trying again in {seconds(event.delay_s)}", "dim")]
+            case ev.SessionBlocked() if self._cards and event.retry_at is None:
+                return []
             case ev.SessionBlocked():
                 return [paint(f"? blocked: {safe(event.reason)}", "yellow")]
             case ev.SessionReopened():
@@ -176,7 +187,7 @@ class Story:
         mark = STEP_MARKS[event.status]
         title = next((step.title for step in self._plan.steps if step.seq == event.seq), "") if self._plan is not None else ""
         note = f" — {safe(event.note)}" if event.note else ""
-        return [f"{mark} step {event.seq} {event.status}: {safe(title)}{note}"]
+        return [f"{mark} step {event.seq} {event.status}" + (f": {safe(title)}" if title else "") + note]
 
     def _started(self, event: ev.RunStarted) -> list[str]:
         self._runs[event.order.run_id] = event

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 import orjson
@@ -19,6 +20,7 @@ from oikos.config import load
 from oikos.domain import events as ev
 from oikos.domain.consent import Channel, Principal
 from oikos.domain.errors import Refusal
+from oikos.domain.plan import PlanStatus
 from oikos.domain.session import Phase, State
 from oikos.domain.state import TERMINAL
 
@@ -26,8 +28,10 @@ EXIT_DONE, EXIT_FAILED, EXIT_WAITS, EXIT_REFUSED = 0, 2, 3, 4
 
 
 def exit_code(state: State) -> int:
-    """0 done, 2 failed, 3 waits for somebody, 4 refused (SPEC issue "exit codes of ask")."""
+    """0 done or answered, 2 failed or stopped, 3 waits for somebody, 4 the operator rejected the plan."""
     match state.phase:
+        case Phase.IDLE if state.status is PlanStatus.REJECTED:
+            return EXIT_REFUSED
         case Phase.DONE | Phase.IDLE:
             return EXIT_DONE
         case Phase.FAILED | Phase.STOPPED:
@@ -60,9 +64,9 @@ async def _ask(text: str, session: str, *, look: bool, as_json: bool, wait: bool
         else:
             session_id = await oikos.open_session(by, mode="look" if look else "ask")
         chosen[0] = session_id
-        live = Live(oikos, session_id, quiet=as_json)
+        live = Live(oikos, session_id, quiet=as_json, cards=True)
         await live.skip()
-        before = live.state.seq
+        before, live.typed = live.state.seq, text
         if not as_json:
             click.echo(Paint.for_stream()(f"session {session_id[:8]} · model {oikos.model.name}", "dim"))
         sent = await oikos.service.send(session_id, text, by, shown=card_of(session_id, live.state))
@@ -84,44 +88,47 @@ async def _follow(oikos: Oikos, live: Live, by: Principal, *, after: int, intera
     """Follow to the end; at a terminal the operator is asked on the way."""
     while True:
         state = await live.until_settled(after=after)
-        card = await oikos.service.card(state.session_id)
+        card = card_of(live.session_id, state)
         if card is None or state.phase in TERMINAL:
             return state
-        paint = Paint.for_stream()
+        click.echo("\n".join(card_lines(card, Paint.for_stream())), err=live.quiet)
         if interactive:
-            done = await _prompt_card(oikos, card, by, paint)
-            if done is None:
+            seq = await _prompt_card(oikos, live, card, by)
+            if seq is None:
                 return state
-            after = done.seq
+            after = seq
         elif wait and card.kind in ("plan", "run", "question", "limit"):
-            click.echo("\n".join(card_lines(card, paint)))
             after = state.seq + 1
         else:
-            if not live.quiet:
-                click.echo("\n".join(card_lines(card, paint)))
             return state
 
 
-async def _prompt_card(oikos: Oikos, card: Card, by: Principal, paint: Paint) -> Done | None:
-    """Show a card and read what the operator says to it; None when they leave it open."""
-    click.echo("\n".join(card_lines(card, paint)))
-    while True:
-        text = await _read_line("> ")
-        if text is None:
-            return None
-        if not text.strip():
-            continue  # Enter alone never decides anything
-        result = await _say(oikos, card, text.strip(), by)
-        if isinstance(result, Refusal):
-            click.echo(paint(f"refused ({result.code}): {safe(result.text)}", "yellow"))
-            continue
-        if result.notice:
-            click.echo(safe(result.notice))
-        state = await oikos.service.state(card.session_id)
-        again = card_of(card.session_id, state)
-        if again is None or again.digest != card.digest or again.kind != card.kind or not result.notice:
-            return result
-        card = again
+async def _prompt_card(oikos: Oikos, live: Live, card: Card, by: Principal) -> int | None:
+    """Read what the operator says to a card until something happens; the seq to follow from, None when they leave."""
+    paint = Paint.for_stream()
+    async with Lines() as lines:
+        while True:
+            # Somebody else may decide it meanwhile: whichever comes first counts.
+            reading = oikos.tasks.create_task(lines.next(paint("> ", "bold")))
+            moving = oikos.tasks.create_task(live.until_settled(after=live.state.seq + 1))
+            await asyncio.wait((reading, moving), return_when=asyncio.FIRST_COMPLETED)
+            moving.cancel()
+            if not reading.done():
+                reading.cancel()
+                return live.state.seq
+            text = reading.result()
+            if text is None:
+                return None
+            if not text.strip():
+                continue  # Enter alone never decides anything
+            live.typed = text.strip()
+            result = await _say(oikos, card, live.typed, by)
+            if isinstance(result, Refusal):
+                click.echo(paint(f"refused ({result.code}): {safe(result.text)}", "yellow"))
+                continue
+            if result.notice:
+                click.echo(safe(result.notice))
+            return result.seq
 
 
 async def _say(oikos: Oikos, card: Card, text: str, by: Principal) -> Done | Refusal:
@@ -162,12 +169,39 @@ def summary(session_id: str, state: State) -> dict[str, object]:
     return body
 
 
-async def _read_line(prompt: str) -> str | None:
-    """One line from the terminal without blocking the work; None at end of input."""
-    try:
-        return await asyncio.to_thread(input, prompt)
-    except EOFError:
-        return None
+class Lines:
+    """Lines from standard input, read only while somebody wants one, so that waiting for it can be given up."""
+
+    def __init__(self) -> None:
+        self._descriptor = sys.stdin.fileno()
+        self._ready = asyncio.Event()
+        self._watched = False
+
+    async def __aenter__(self) -> Lines:
+        try:
+            asyncio.get_running_loop().add_reader(self._descriptor, self._ready.set)
+            self._watched = True
+        except PermissionError:  # a plain file is always ready, and cannot be watched
+            self._ready.set()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        if self._watched:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+
+    async def next(self, prompt: str) -> str | None:
+        """One line; None at end of input."""
+        click.echo(prompt, nl=False)
+        line = b""
+        while not line.endswith(b"\n"):
+            await self._ready.wait()
+            if self._watched:
+                self._ready.clear()
+            piece = os.read(self._descriptor, 1)  # ready, so it does not block; byte by byte, the rest is the next line
+            if not piece:
+                break
+            line += piece
+        return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
 
 
 class _halting:
@@ -220,24 +254,29 @@ async def _chat(session: str, *, look: bool) -> int:
         chosen[0] = session_id
         inventory = await oikos.fleet.inventory()
         targets = sum(entity.access is not None for entity in inventory.entities.values())
-        click.echo(f"Nomos · session {session_id[:8]} · {targets} targets · model {oikos.model.name} · Ctrl-C halts, Ctrl-D leaves")
-        live = Live(oikos, session_id)
-        state = await live.until_settled() if session else live.state
-        while True:
-            with _halting(oikos, session_id, by):
-                state = await _follow(oikos, live, by, after=state.seq, interactive=True, wait=False)
-            text = await _read_line(paint("> ", "bold"))
-            if text is None:
-                return exit_code(state)
-            if not text.strip():
-                continue
-            sent = await oikos.service.send(session_id, text.strip(), by, shown=card_of(session_id, live.state))
-            if isinstance(sent, Refusal):
-                _say_refusal(sent, session_id, as_json=False)
-                continue
-            if sent.notice:
-                click.echo(safe(sent.notice))
-            state = await live.until_settled(after=sent.seq)
+        of = "1 target" if targets == 1 else f"{targets} targets"
+        click.echo(f"Nomos · session {session_id[:8]} · {of} · model {oikos.model.name} · Ctrl-C halts, Ctrl-D leaves")
+        live = Live(oikos, session_id, cards=True)
+        after = 0
+        with _halting(oikos, session_id, by):
+            while True:
+                state = await _follow(oikos, live, by, after=after, interactive=True, wait=False)
+                if card_of(session_id, state) is not None and state.phase not in TERMINAL:
+                    return exit_code(state)  # they left the card open
+                async with Lines() as lines:
+                    text = await lines.next(paint("> ", "bold"))
+                if text is None:
+                    return exit_code(state)
+                if not text.strip():
+                    continue
+                live.typed = text.strip()
+                sent = await oikos.service.send(session_id, live.typed, by)
+                if isinstance(sent, Refusal):
+                    _say_refusal(sent, session_id, as_json=False)
+                    continue
+                if sent.notice:
+                    click.echo(safe(sent.notice))
+                after = sent.seq
 
 
 @click.command()
@@ -252,7 +291,6 @@ async def _watch(session: str, *, whole: bool) -> None:
     async with open_oikos(load(), work=False) as oikos:
         session_id = await oikos.service.find(session)
         live = Live(oikos, session_id, whole=whole)
-        stop: Callable[[], bool] = lambda: live.state.phase in TERMINAL  # noqa: E731 - one word for the loop below
-        state = await live.until_settled(forever=False)
-        while not stop():
+        state = await live.until_settled()
+        while state.phase not in TERMINAL:
             state = await live.until_settled(after=state.seq + 1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from oikos.domain.instant import Instant
+from oikos.domain.value import dataclass
 
 WINDOW_CHOICES_S = (1800.0, 3600.0, 14400.0)
 """30 min, 1 h, 4 h (SPEC R3.6); the first is the default."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oikos.domain.errors import Refusal
 from oikos.domain.events import Event
+from oikos.domain.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ OikosError                  anything the product raises on purpose; its text is 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from oikos.domain.value import dataclass
 
 
 class Code(enum.StrEnum):

@@ -7,7 +7,6 @@ meaning for ever (DESIGN §1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from oikos.domain.consent import Consent
@@ -15,6 +14,7 @@ from oikos.domain.instant import Instant
 from oikos.domain.inventory import Fact
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import RunOrder, RunReport
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Effect, NamedObject, Risk
 
 

@@ -9,7 +9,6 @@ duplicate, effects, window. Nothing else in Oikos makes an Admission, and a Runn
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from oikos.domain.admission import Admission, seal
 from oikos.domain.agent_rules import NO_PLAN_DIRECTIVE, propose_and_run, session_over, step_open
@@ -29,6 +28,7 @@ from oikos.domain.plan import (
 )
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.state import TERMINAL, RunState, State, run_key
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
 
 __all__ = ["Admission", "NeedsApproval", "NeedsTypedConfirmation", "Outcome", "Question", "admit", "admit_probe"]

@@ -6,7 +6,7 @@ the earlier of both (DESIGN §6.5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from oikos.domain.value import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

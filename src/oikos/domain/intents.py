@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from oikos.domain.consent import WINDOW_CHOICES_S, Principal
 from oikos.domain.inventory import Fact
 from oikos.domain.plan import Check, Creates, Scope, Step, StepStatus
+from oikos.domain.value import dataclass
 
 # ---- operators (SPEC R1.11) ------------------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from oikos.domain.run import Identity
+from oikos.domain.value import dataclass
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
 """Grammar of slugs and host names (security/THREATS T2): no leading dash, nothing a shell could read."""

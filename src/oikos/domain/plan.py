@@ -11,10 +11,10 @@ import enum
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from oikos.domain.run import DEFAULT_TIMEOUT_S
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk
 
 GUARDED = frozenset(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from oikos.domain.value import dataclass, replace
 
 MAX_TIMEOUT_S = 600.0
 DEFAULT_TIMEOUT_S = 120.0

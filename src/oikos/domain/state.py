@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from oikos.domain import events as ev
-from oikos.domain.change import replace
 from oikos.domain.consent import Consent, Grant, Window
 from oikos.domain.instant import Instant
 from oikos.domain.plan import LIVE, Plan, PlanStatus, StepStatus
 from oikos.domain.run import NeverStarted, RunOrder, RunOutcome, succeeded
+from oikos.domain.value import dataclass, replace
 from oikos.domain.verdict import Risk
 
 

@@ -7,7 +7,8 @@ every face, which read them. It holds no knowledge of any program.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from oikos.domain.value import dataclass
 
 
 class Risk(enum.StrEnum):

@@ -9,8 +9,9 @@ colours are emitted anew when asked for, every other escape sequence is shown in
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from oikos.domain.value import dataclass
 
 HEAD_CHARS: Final = 6_000
 TAIL_CHARS: Final = 6_000

@@ -1,5 +1,6 @@
 """Shell built-ins: the commands that act on the shell itself."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -29,7 +30,9 @@ def _span(words: list[Word]) -> Span:
 def _quiet(walker: Walker, words: list[Word], scene: Scene, text: str = "") -> Flow:
     """Record that a built-in only looks."""
     name = words[0].text
-    walker.find(f"shell.{name}", Risk.READ_ONLY, _span(words), text or f"{name} changes nothing outside this shell.", scene)
+    walker.find(
+        f"shell.{name}", Risk.READ_ONLY, _span(words), text or f"{name} changes nothing outside this shell.", scene
+    )
     return Flow(frozenset[Tag]().union(*(word.tags for word in words)), None, True)
 
 
@@ -84,7 +87,9 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
             return flow
         out, left = "", list(values)
         for _ in range(max(1, len(values))):
-            out += re.sub(r"%([sbdq%])", lambda found: "%" if found.group(1) == "%" else (left.pop(0) if left else ""), form)
+            out += re.sub(
+                r"%([sbdq%])", lambda found: "%" if found.group(1) == "%" else (left.pop(0) if left else ""), form
+            )
             if not left:
                 break
         return replace(flow, text=out)
@@ -94,10 +99,17 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 def _assign_name(walker: Walker, word: Word, scene: Scene) -> None:
     """A name some built-in assigns to."""
     if not word.literal or not re.fullmatch(r"[A-Za-z_]\w*", word.text):
-        walker.unclear("assign.name", word.span, f"{word.text.replace(HOLE, '…')} as the name of a variable can do more than store.", scene)
+        walker.unclear(
+            "assign.name",
+            word.span,
+            f"{word.text.replace(HOLE, '…')} as the name of a variable can do more than store.",
+            scene,
+        )
         walker.wake(word, scene)
     elif environment.acts_on_shell(word.text):
-        walker.unclear(f"env.{word.text.lower()}", word.span, f"The variable {word.text} changes how later commands run.", scene)
+        walker.unclear(
+            f"env.{word.text.lower()}", word.span, f"The variable {word.text} changes how later commands run.", scene
+        )
 
 
 def _read(walker: Walker, words: list[Word], scene: Scene) -> Flow:
@@ -109,7 +121,11 @@ def _read(walker: Walker, words: list[Word], scene: Scene) -> Flow:
         if text.startswith("-") and len(text) > 1 and not names:
             found = next((index for index, letter in enumerate(text[1:], 1) if letter in takes), None)
             if found is not None and text[found] == "a":
-                names.append(words[at + 1] if found == len(text) - 1 and at + 1 < len(words) else Word(text[found + 1 :], span=words[at].span))
+                names.append(
+                    words[at + 1]
+                    if found == len(text) - 1 and at + 1 < len(words)
+                    else Word(text[found + 1 :], span=words[at].span)
+                )
             at += 1 + (found is not None and found == len(text) - 1)
             continue
         names.append(words[at])
@@ -129,7 +145,11 @@ def _mapfile(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     for index, word in enumerate(words):
         if word.text.startswith("-C"):
             walker.unclear("shell.mapfile.callback", word.span, "mapfile -C runs a command for every few lines.", scene)
-            code = words[index + 1] if word.text == "-C" and index + 1 < len(words) else Word(word.text[2:], span=word.span)
+            code = (
+                words[index + 1]
+                if word.text == "-C" and index + 1 < len(words)
+                else Word(word.text[2:], span=word.span)
+            )
             walker.script(code.text.replace(HOLE, "x"), scene.inside("mapfile"), word.span, None)
     name = words[-1]
     if len(words) > 1 and not name.text.startswith("-"):
@@ -142,20 +162,34 @@ def _mapfile(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 def _set(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     rest = words[1:]
     if not rest:
-        walker.change("shell.set.dump", _span(words), "set alone prints all variables, passwords among them.", scene, EffectKind.SENSITIVE)
+        walker.change(
+            "shell.set.dump",
+            _span(words),
+            "set alone prints all variables, passwords among them.",
+            scene,
+            EffectKind.SENSITIVE,
+        )
         return EMPTY
     at = 0
     while at < len(rest):
         text = rest[at].text
+        if text == "pipefail":
+            walker.pipefail = True
         if text == "--":
             found = danger.in_arguments(rest[at + 1 :])
             if found:
                 walker.destroy("danger.argument", _span(words), f"{danger.NOTE}: {found}.", scene)
             for name in ("@", "*"):
-                walker.variables.setdefault(f"${name}", Variable()).hints.append(" ".join(word.text for word in rest[at + 1 :]))
+                walker.variables.setdefault(f"${name}", Variable()).hints.append(
+                    " ".join(word.text for word in rest[at + 1 :])
+                )
             break
-        if not re.fullmatch(r"[-+](?:[euxfC]+o?|o)|pipefail|errexit|nounset|noglob|errtrace|xtrace|noclobber|posix", text):
-            walker.unclear("shell.set", rest[at].span, f"set {text.replace(HOLE, '…')} changes how later commands run.", scene)
+        if not re.fullmatch(
+            r"[-+](?:[euxfC]+o?|o)|pipefail|errexit|nounset|noglob|errtrace|xtrace|noclobber|posix", text
+        ):
+            walker.unclear(
+                "shell.set", rest[at].span, f"set {text.replace(HOLE, '…')} changes how later commands run.", scene
+            )
         at += 1
     return _quiet(walker, words, scene)
 
@@ -171,14 +205,26 @@ def _eval(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     walker.unclear("shell.eval", _span(words), "eval runs text as a command.", scene)
     tags = frozenset[Tag]().union(*(word.tags for word in words))
     if tags & {Tag.NETWORK, Tag.DECODED}:
-        walker.destroy("exec.fetched", _span(words), "Runs text that was fetched or decoded; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+        walker.destroy(
+            "exec.fetched",
+            _span(words),
+            "Runs text that was fetched or decoded; nobody can review it.",
+            scene,
+            EffectKind.REMOTE_CODE,
+        )
     return code(walker, words[1:], scene, "eval") if len(words) > 1 else EMPTY
 
 
 def _source(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     tags = frozenset[Tag]().union(*(word.tags for word in words))
     if tags & {Tag.NETWORK, Tag.DECODED}:
-        walker.destroy("exec.fetched", _span(words), "Runs text that was fetched or decoded; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+        walker.destroy(
+            "exec.fetched",
+            _span(words),
+            "Runs text that was fetched or decoded; nobody can review it.",
+            scene,
+            EffectKind.REMOTE_CODE,
+        )
     else:
         walker.unclear("shell.source", _span(words), "Runs the commands of a file that is not shown here.", scene)
     return EMPTY
@@ -230,7 +276,12 @@ def _listing(*harmless: str) -> Handler:
     def judge(walker: Walker, words: list[Word], scene: Scene) -> Flow:
         for word in words[1:]:
             if not word.literal or not pattern.fullmatch(word.text):
-                walker.unclear(f"shell.{words[0].text}", word.span, f"{words[0].text} {word.text.replace(HOLE, '…')} changes how later commands run.", scene)
+                walker.unclear(
+                    f"shell.{words[0].text}",
+                    word.span,
+                    f"{words[0].text} {word.text.replace(HOLE, '…')} changes how later commands run.",
+                    scene,
+                )
                 break
         return _quiet(walker, words, scene)
 
@@ -256,9 +307,11 @@ def _test(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     _wake_all(walker, words, scene)
     for index, word in enumerate(words[:-1]):
         if word.text in ("-v", "-R") and not re.fullmatch(r"[A-Za-z_]\w*(?:\[\w*\])?", words[index + 1].text):
-            walker.unclear("shell.test.v", words[index + 1].span, "test -v evaluates what stands in a subscript.", scene)
-    flow = _quiet(walker, words, scene, "test only compares.")
-    return Flow(NOTHING, "", True) if flow else EMPTY
+            walker.unclear(
+                "shell.test.v", words[index + 1].span, "test -v evaluates what stands in a subscript.", scene
+            )
+    _quiet(walker, words, scene, "test only compares.")
+    return Flow(NOTHING, "", True)
 
 
 def _plain(walker: Walker, words: list[Word], scene: Scene) -> Flow:
@@ -276,7 +329,9 @@ def _history(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     if len(words) > 1 and not re.fullmatch(r"\d+", words[1].text):
         walker.unclear("shell.history", _span(words), "Changes or writes the command history.", scene)
     else:
-        walker.change("shell.history.show", _span(words), "The command history may hold passwords.", scene, EffectKind.SENSITIVE)
+        walker.change(
+            "shell.history.show", _span(words), "The command history may hold passwords.", scene, EffectKind.SENSITIVE
+        )
     return EMPTY
 
 

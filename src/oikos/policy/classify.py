@@ -12,11 +12,11 @@ from oikos.policy.canonical import canonical
 from oikos.policy.findings import Finding
 from oikos.policy.knowledge import Knowledge
 from oikos.policy.parser import MAX_TEXT_BYTES, Node, Parser, plain_throughout
-from oikos.policy.scene import Scene, Source
+from oikos.policy.scene import Scene, Source, TooMuch
 from oikos.policy.text import deceptive
-from oikos.policy.walk import TooMuch, Walker, heads_of
+from oikos.policy.walk import Walker, heads_of
 
-_CACHE_SIZE = 2048
+_CACHE_SIZE = 4096
 _SHORT_CHARS = 200
 DEFAULT_SELF_NAMES = frozenset(("oikos",))
 
@@ -36,6 +36,7 @@ class Classifier:
         key = (text, dialect)
         cached = self._cache.get(key)
         if cached is not None:
+            self._cache.move_to_end(key)
             return cached
         try:
             verdict = self._judge(text, dialect)
@@ -69,7 +70,9 @@ class Classifier:
             walker.unclear("text.control", (odd[0], odd[0] + 1), odd[1], scene)
         if re.search(r"(?:^|\s)#[^\n'\"]*\\\n", text):
             # A backslash does not continue a comment; parsers and readers differ here.
-            walker.unclear("text.comment", everything, "A comment ends in a backslash: the next line is not part of it.", scene)
+            walker.unclear(
+                "text.comment", everything, "A comment ends in a backslash: the next line is not part of it.", scene
+            )
             danger.scan_text(walker, text, scene, everything)
         if parsed.tree is None:
             walker.unclear("parse.failed", everything, f"The shell text cannot be parsed: {parsed.error}.", scene)

@@ -4,6 +4,7 @@ It knows no options and trusts no rule file. It looks at literal words: behind w
 command words that hide what they are, and in text no parser could read.
 """
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import fnmatch
@@ -176,10 +177,14 @@ def in_text(text: str) -> str:
     for piece in _CUT.split(text):
         words = re.sub(r"[\\'\"]", "", piece).split()
         at = 0
-        while at < len(words) and (words[at] in _SKIP or words[at].startswith("-") or re.match(r"\w+=|\d+$", words[at])):
+        while at < len(words) and (
+            words[at] in _SKIP or words[at].startswith("-") or re.match(r"\w+=|\d+$", words[at])
+        ):
             at += 1
         if at < len(words):
-            found = phrase_at(words, at) or ("" if at + 1 >= len(words) else phrase_at(words, at + 1) * (words[at - 1 : at] != []))
+            found = phrase_at(words, at) or (
+                "" if at + 1 >= len(words) else phrase_at(words, at + 1) * (words[at - 1 : at] != [])
+            )
             if found:
                 return found
     found_sql = _SQL.search(text)

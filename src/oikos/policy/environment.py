@@ -1,5 +1,6 @@
 """Variable names: which assignments can change what later commands do (policy design, assignments)."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re

@@ -44,7 +44,13 @@ def as_jsonl(verdict: Verdict) -> dict[str, Any]:
         "risk": verdict.risk.value,
         "effects": [{"kind": effect.kind.value, "object": effect.object} for effect in verdict.effects],
         "reasons": [
-            {"rule": reason.rule, "span": list(reason.span), "text": reason.text, "risk": reason.risk.value, "via": list(reason.via)}
+            {
+                "rule": reason.rule,
+                "span": list(reason.span),
+                "text": reason.text,
+                "risk": reason.risk.value,
+                "via": list(reason.via),
+            }
             for reason in verdict.reasons
         ],
     }
@@ -77,6 +83,9 @@ def _effect(effect: Effect) -> str:
 
 
 def _action(action: Action) -> str:
-    words = " ".join("…" if word is None else word if word and not any(char.isspace() for char in word) else repr(word) for word in action.argv)
+    words = " ".join(
+        "…" if word is None else word if word and not any(char.isspace() for char in word) else repr(word)
+        for word in action.argv
+    )
     where = " > ".join(f"{hop.kind.value} {hop.name or '(not known yet)'}" for hop in action.place)
     return f"{action.risk.value:<15} {where + ': ' if where else ''}{words}"

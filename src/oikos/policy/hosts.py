@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
     if host.lower() in ("localhost", "ip6-localhost", "") or host.lower().endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback or host == "0.0.0.0"  # noqa: S104  # compared, not bound
+        return ipaddress.ip_address(host).is_loopback or host == "0.0.0.0"  # compared, not bound
     except ValueError:
         return False
 
@@ -39,5 +39,15 @@ def is_third_party(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return "." in host and not host.lower().endswith(_HOME_SUFFIX)
-    private = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "fc00::/7", "fe80::/10")
-    return not any(address in ipaddress.ip_network(net) for net in private if ipaddress.ip_network(net).version == address.version)
+    private = (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "169.254.0.0/16",
+        "fc00::/7",
+        "fe80::/10",
+    )
+    return not any(
+        address in ipaddress.ip_network(net) for net in private if ipaddress.ip_network(net).version == address.version
+    )

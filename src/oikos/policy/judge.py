@@ -1,5 +1,6 @@
 """The judge of simple commands: finds the program's rules and applies them to its words."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import posixpath
@@ -12,13 +13,16 @@ from oikos.domain.verdict import Action, EffectKind, Hop, Risk
 from oikos.policy import builtins, danger, environment, hosts, minis, options, paths, unwrap
 from oikos.policy.findings import Span
 from oikos.policy.parser import Node
-from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Variable
+from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, TooMuch, Variable
 from oikos.policy.spec import OBJECTS, Arg, Option, Program, Rule, Takes
 from oikos.policy.words import HOLE, NOTHING, Tag, Tags, Word, WordKind, join
 
 if TYPE_CHECKING:
     from oikos.policy.walk import Walker
 
+MAX_COMMANDS = 200
+MAX_DEPTH = 12
+MAX_WORDS = 1000
 _HELP = frozenset(("--help", "--version"))
 _DRY_NO = frozenset(("none", "false", "no", "0", "off", "f"))
 _PATH_WORD = re.compile(r"[/~.]")
@@ -76,6 +80,8 @@ def call(walker: Walker, node: Node, scene: Scene) -> Flow:
     words: list[Word] = []
     for arg in args:
         words.extend(walker.words(arg, scene))
+        if len(words) > MAX_WORDS:
+            raise TooMuch(f"more than {MAX_WORDS} words in one command")
     if scene.depth == 0 and words[0].literal:
         walker.heads.add(words[0].text)
     return command(walker, words, scene)
@@ -124,13 +130,13 @@ def judge_name(walker: Walker, name: str, value: str | None, kind: str, span: Sp
         return
     if kind == "export" and re.fullmatch(r"[a-z][a-z0-9_]*", name) and not environment.acts_on_shell(name):
         return
-    walker.unclear(f"env.{name.lower()}", span, f"The variable {name} in a command's environment may change what it does.", scene)
+    walker.unclear(
+        f"env.{name.lower()}", span, f"The variable {name} in a command's environment may change what it does.", scene
+    )
 
 
 def command(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     """Judge an argument list; returns what it writes."""
-    from oikos.policy.walk import MAX_COMMANDS, MAX_DEPTH, TooMuch
-
     walker.count += 1
     if walker.count > MAX_COMMANDS:
         raise TooMuch(f"more than {MAX_COMMANDS} commands")
@@ -203,7 +209,11 @@ def unknown(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 def apply(walker: Walker, name: str, program: Program, words: list[Word], scene: Scene) -> Flow:
     """Apply a program's rules."""
     args = words[1:]
-    if args and args[-1].known in _HELP and all(word.literal and re.fullmatch(r"[a-z][\w-]*", word.text) for word in args[:-1]):
+    if (
+        args
+        and args[-1].known in _HELP
+        and all(word.literal and re.fullmatch(r"[a-z][\w-]*", word.text) for word in args[:-1])
+    ):
         subs = tuple(word.text for word in args[:-1])
         if not subs or (program.subs and any(key[: len(subs)] == subs[: len(key)] for key in program.subs)):
             _note(walker, f"{name}.help", words, f"{name} only prints its help or version.", scene)
@@ -242,7 +252,12 @@ def resolve(
             if chosen is None:
                 if rule is None:
                     if more.loose and not word.literal:
-                        walker.unclear("sub.dynamic", word.span, f"The subcommand of {name} is only known when the shell runs.", scene)
+                        walker.unclear(
+                            "sub.dynamic",
+                            word.span,
+                            f"The subcommand of {name} is only known when the shell runs.",
+                            scene,
+                        )
                         _danger_args(walker, words, scene)
                         return base, lead, found, True
                     if not found and (base.args is None or base.args or _mode(program, args)):
@@ -268,10 +283,17 @@ def resolve(
                 shorter = next((found[:n] for n in range(len(found), 0, -1) if found[:n] in program.subs), ())
                 rule = program.subs[shorter][-1]
                 found = shorter
-            for rule in program.subs[found]:
-                line = _read(rest, rule)
-                if not rule.needs or any(used.name in rule.needs for used in (*lead.used, *line.used)):
-                    break
+            candidates = program.subs[found]
+            lines = [_read(rest, one) for one in candidates]
+            index = next(
+                (
+                    at
+                    for at, one in enumerate(candidates)
+                    if not one.needs or any(used.name in one.needs for used in (*lead.used, *lines[at].used))
+                ),
+                len(candidates) - 1,
+            )
+            rule, line = candidates[index], lines[index]
             line.used[:0] = lead.used
             line.args[:0] = lead.args
             line.loose[:0] = lead.loose
@@ -283,7 +305,8 @@ def resolve(
         table = _tables(program)
         line = options.read(args, {**table, **mode.options}, mode, stop_after=mode.wraps)
         line.used[:] = [
-            used if used.option is None or used.name in mode.options else replace(used, option=_foreign(used.option)) for used in line.used
+            used if used.option is None or used.name in mode.options else replace(used, option=_foreign(used.option))
+            for used in line.used
         ]
         return mode, line, (), False
     return base, _read(args, base), (), False
@@ -345,7 +368,12 @@ def _apply_rule(this: Call) -> Flow:
     risk, why = rule.risk, rule.why
     dry = _is_dry(this)
     if rule.needs and not any(used.name in rule.needs for used in line.used):
-        walker.unclear(f"{this.id}.needs", this.span, f"`{this.name}` is only known to look with {' or '.join(sorted(rule.needs))}.", scene)
+        walker.unclear(
+            f"{this.id}.needs",
+            this.span,
+            f"`{this.name}` is only known to look with {' or '.join(sorted(rule.needs))}.",
+            scene,
+        )
     if dry:
         risk, why = Risk.READ_ONLY, ""
     _options(this, strict=risk is Risk.READ_ONLY, dry=dry)
@@ -383,7 +411,9 @@ def _title(this: Call) -> str:
 
 
 def _note(walker: Walker, rule: str, words: list[Word], text: str, scene: Scene) -> None:
-    walker.find(rule, Risk.READ_ONLY, span_of(words), text[:1].upper() + text[1:] if not text[:1].islower() else text, scene)
+    walker.find(
+        rule, Risk.READ_ONLY, span_of(words), text[:1].upper() + text[1:] if not text[:1].islower() else text, scene
+    )
 
 
 def _is_dry(this: Call) -> bool:
@@ -402,16 +432,32 @@ def _options(this: Call, *, strict: bool, dry: bool) -> None:
         if option is None:
             if not rule.lenient or (strict and rule.risk is not Risk.READ_ONLY):
                 walker.unclear(
-                    f"opt.unknown.{first}.{_clean(used.name)}", used.word.span, f"The option {used.name} of {this.name} is not known.", scene
+                    f"opt.unknown.{first}.{_clean(used.name)}",
+                    used.word.span,
+                    f"The option {used.name} of {this.name} is not known.",
+                    scene,
                 )
             continue
         if option.takes is Takes.NOTHING and used.value is not None and strict:
-            walker.unclear(f"opt.value.{first}.{_clean(used.name)}", used.word.span, f"The option {used.name} of {this.name} takes no value.", scene)
+            walker.unclear(
+                f"opt.value.{first}.{_clean(used.name)}",
+                used.word.span,
+                f"The option {used.name} of {this.name} takes no value.",
+                scene,
+            )
         if option.risk is not Risk.READ_ONLY and not (option.risk is Risk.DESTRUCTIVE and dry):
             why = option.why or f"With {used.name}, {_title(this)} does more than look."
             effects = option.effects or ((EffectKind.IRREVERSIBLE,) if option.risk is Risk.DESTRUCTIVE else ())
             if option.risk > rule.risk or effects:
-                walker.find(f"{this.id}.{used.name.lstrip('-')}", option.risk, used.word.span, why, scene, effects, used.value.text if used.value else "")
+                walker.find(
+                    f"{this.id}.{used.name.lstrip('-')}",
+                    option.risk,
+                    used.word.span,
+                    why,
+                    scene,
+                    effects,
+                    used.value.text if used.value else "",
+                )
         if used.value is not None:
             value_kind(this, option.kind, used.value, f"{first}.{_clean(used.name.lstrip('-'))}", used.name)
 
@@ -423,32 +469,60 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
     if "|" in kind:
         choices = kind.split("|")
         if not word.literal or not all(one in choices for one in (text.split(",") if text not in choices else [text])):
-            walker.unclear(f"arg.{rule}", word.span, f"The value {text.replace(HOLE, '…')} of {this.name} {what} is not known.", scene)
+            walker.unclear(
+                f"arg.{rule}",
+                word.span,
+                f"The value {text.replace(HOLE, '…')} of {this.name} {what} is not known.",
+                scene,
+            )
         return
     match kind:
         case "out":
             if not (word.literal and (paths.is_sink(text) or text == "-")):
                 effects = paths.write_effects(paths.normal(text, walker.cwd))
-                if any(paths.is_critical(paths.normal(one, walker.cwd)) for one in word.spellings()) and not this.rule.risk is Risk.DESTRUCTIVE and paths.is_block_device(text):
+                if (
+                    any(paths.is_critical(paths.normal(one, walker.cwd)) for one in word.spellings())
+                    and this.rule.risk is not Risk.DESTRUCTIVE
+                    and paths.is_block_device(text)
+                ):
                     walker.destroy(f"write.{rule}", word.span, f"{this.name} overwrites {text}.", scene, thing=text)
                 else:
-                    walker.find(f"write.{rule}", Risk.CONFIG_MUTATION, word.span, f"{this.name} writes the file {text.replace(HOLE, '…')}.", scene, effects, text)
+                    walker.find(
+                        f"write.{rule}",
+                        Risk.CONFIG_MUTATION,
+                        word.span,
+                        f"{this.name} writes the file {text.replace(HOLE, '…')}.",
+                        scene,
+                        effects,
+                        text,
+                    )
         case "exec":
             walker.unclear(f"exec.{rule}", word.span, f"{this.name} {what} runs a program.", scene)
             found = danger.in_text(text)
             if found:
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
         case "noassign":
-            if "=" in text or not word.literal and HOLE in text and word.splits:
-                walker.change(f"arg.{rule}", word.span, this.rule.extra or f"{this.name} with NAME=VALUE writes a setting.", scene)
+            if "=" in text or (not word.literal and HOLE in text and word.splits):
+                walker.change(
+                    f"arg.{rule}", word.span, this.rule.extra or f"{this.name} with NAME=VALUE writes a setting.", scene
+                )
         case "int":
-            if not (word.literal and re.fullmatch(r"[+-]?[\d.,:]+[A-Za-z%]*", text)) and not (not word.literal and not word.splits):
+            if not (word.literal and re.fullmatch(r"[+-]?[\d.,:]+[A-Za-z%]*", text)) and not (
+                not word.literal and not word.splits
+            ):
                 walker.unclear(f"arg.{rule}", word.span, f"{text.replace(HOLE, '…')} is not a number.", scene)
         case "remote":
             if HOLE in text and not this.rule.dynamic:
                 walker.unclear(f"arg.{rule}", word.span, "The other machine is only known when the shell runs.", scene)
         case "secret":
-            walker.change(f"read.secret.{rule}", word.span, f"{this.name} shows secret material.", scene, EffectKind.SENSITIVE, thing=text)
+            walker.change(
+                f"read.secret.{rule}",
+                word.span,
+                f"{this.name} shows secret material.",
+                scene,
+                EffectKind.SENSITIVE,
+                thing=text,
+            )
         case _:
             pass
 
@@ -488,9 +562,16 @@ def _arguments(this: Call, risk: Risk, dry: bool) -> str:
                     from oikos.policy.spec import _marked
 
                     effects, sentence = _marked(why)
-                    walker.find(f"{this.id}.argument", Risk.CONFIG_MUTATION, word.span, sentence, scene, effects, word.text)
+                    walker.find(
+                        f"{this.id}.argument", Risk.CONFIG_MUTATION, word.span, sentence, scene, effects, word.text
+                    )
                 else:
-                    walker.unclear(f"arg.extra.{this.id}", word.span, f"{_title(this)} does not take the argument {word.text.replace(HOLE, '…')}.", scene)
+                    walker.unclear(
+                        f"arg.extra.{this.id}",
+                        word.span,
+                        f"{_title(this)} does not take the argument {word.text.replace(HOLE, '…')}.",
+                        scene,
+                    )
             break
         value_kind(this, arg.kind, word, this.id, "argument")
         if arg.kind in OBJECTS and word.text:
@@ -499,7 +580,12 @@ def _arguments(this: Call, risk: Risk, dry: bool) -> str:
                 if HOLE not in name:
                     walker.report.name(arg.kind, shown, scene.place, Risk.READ_ONLY if dry else _worst(this), rule.verb)
                     first = first or shown
-    if risk is Risk.READ_ONLY and len(line.args) < sum(arg.required for arg in rule.args) and rule.wraps is None and not scene.inserted:
+    if (
+        risk is Risk.READ_ONLY
+        and len(line.args) < sum(arg.required for arg in rule.args)
+        and rule.wraps is None
+        and not scene.inserted
+    ):
         pass  # too few arguments: the program prints its usage
     return first
 
@@ -536,7 +622,9 @@ def _content_words(this: Call) -> list[Word]:
             continue
         words.append(word)
     for used in this.line.used:
-        if used.value is not None and (used.option is None or (used.option.kind not in quiet and "|" not in used.option.kind)):
+        if used.value is not None and (
+            used.option is None or (used.option.kind not in quiet and "|" not in used.option.kind)
+        ):
             words.append(used.value)
     return words
 
@@ -546,7 +634,14 @@ def _devices(this: Call) -> bool:
     kinds = _assign_kinds(this.rule.args or (), len(this.line.args))
     for word, arg in zip(this.line.args, kinds, strict=False):
         if arg.kind == "read" and any(paths.is_block_device(text) for text in word.spellings()):
-            this.walker.change("read.device", word.span, f"Shows what the disk {word.text.replace(HOLE, '…')} holds.", this.scene, EffectKind.SENSITIVE, thing=word.text)
+            this.walker.change(
+                "read.device",
+                word.span,
+                f"Shows what the disk {word.text.replace(HOLE, '…')} holds.",
+                this.scene,
+                EffectKind.SENSITIVE,
+                thing=word.text,
+            )
             return True
     return False
 
@@ -557,7 +652,9 @@ def _secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
     for word in words:
         for text in word.spellings():
             if paths.is_consuming(text):
-                walker.change("read.consumes", word.span, f"Reading {text} takes away what another reader waits for.", scene)
+                walker.change(
+                    "read.consumes", word.span, f"Reading {text} takes away what another reader waits for.", scene
+                )
             if paths.is_secret(text, walker.cwd):
                 walker.change(
                     "read.secret", word.span, f"Touches {text.replace(HOLE, '…')}, which is secret material.", scene,
@@ -579,13 +676,17 @@ def _self_names(walker: Walker, words: list[Word], scene: Scene) -> None:
     if posixpath.basename(words[0].text) == "oikos":
         if len(words) > 1 and words[1].known in ("classify", "version", "--version", "--help"):
             return
-        walker.destroy("self.command", span_of(words), "This would steer Oikos itself.", scene, EffectKind.SELF, thing="oikos")
+        walker.destroy(
+            "self.command", span_of(words), "This would steer Oikos itself.", scene, EffectKind.SELF, thing="oikos"
+        )
         return
     for word in words[1:]:
         for text in word.spellings():
             name = names_self(text, walker.self_names)
             if name:
-                walker.destroy("self.named", word.span, f"This names Oikos itself ({name}).", scene, EffectKind.SELF, thing=name)
+                walker.destroy(
+                    "self.named", word.span, f"This names Oikos itself ({name}).", scene, EffectKind.SELF, thing=name
+                )
                 return
 
 
@@ -594,9 +695,15 @@ def names_self(text: str, names: frozenset[str]) -> str:
     for name in names:
         if name.startswith(("/", "~")):
             path, where = paths.normal(text), paths.normal(name)
-            if path == where or path.startswith(where.rstrip("/") + "/") or re.search(re.escape(where) + r"(?![\w.-])", text):
+            if (
+                path == where
+                or path.startswith(where.rstrip("/") + "/")
+                or re.search(re.escape(where) + r"(?![\w.-])", text)
+            ):
                 return name
-        elif re.search(rf"(?<![\w./-]){re.escape(name)}(?:\.(?:service|socket|timer|toml|db))?(?![\w-])", text):
+        elif re.search(
+            rf"(?:(?<![\w.-])|(?<=/)\.){re.escape(name)}(?:\.(?:service|socket|timer|toml|db))?(?![\w-])", text
+        ):
             return name
     return ""
 
@@ -611,7 +718,14 @@ def sink(this: Call, tags: Tags) -> None:
             EffectKind.EGRESS, EffectKind.SENSITIVE, thing=host,
         )  # fmt: skip
     elif given & {Tag.FILE, Tag.BULK, Tag.NETWORK, Tag.DECODED} and this.scene.inserted is None:
-        this.walker.change("egress.data", this.span, "Contents of files go into a request to another machine.", this.scene, EffectKind.EGRESS, thing=host)
+        this.walker.change(
+            "egress.data",
+            this.span,
+            "Contents of files go into a request to another machine.",
+            this.scene,
+            EffectKind.EGRESS,
+            thing=host,
+        )
 
 
 def declared(walker: Walker, node: Node, scene: Scene) -> Flow:
@@ -625,7 +739,9 @@ def declared(walker: Walker, node: Node, scene: Scene) -> Flow:
             continue
         for word in walker.words(arg["Value"], scene):
             if not word.literal:
-                walker.unclear("declare.dynamic", word.span, f"{variant} of a name only known when the shell runs.", scene)
+                walker.unclear(
+                    "declare.dynamic", word.span, f"{variant} of a name only known when the shell runs.", scene
+                )
             elif word.text.startswith("-"):
                 flags += word.text[1:]
             else:
@@ -636,14 +752,24 @@ def declared(walker: Walker, node: Node, scene: Scene) -> Flow:
         name = arg["Name"]["Value"]
         exported = variant == "export" or "x" in flags
         if arg.get("Naked") and not arg.get("Value"):
-            if exported and (environment.acts_on_shell(name) or name in walker.variables) and not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            if (
+                exported
+                and (environment.acts_on_shell(name) or name in walker.variables)
+                and not re.fullmatch(r"[a-z][a-z0-9_]*", name)
+            ):
                 judge_name(walker, name, None, "export", span, scene)
             continue
         assignment(walker, arg, scene, "export" if exported else "plain")
-    if "n" in flags and variant != "export" or "n" in flags and named and variant == "export":
+    if ("n" in flags and variant != "export") or ("n" in flags and named and variant == "export"):
         walker.unclear("declare.reference", span, f"{variant} -n changes what a name stands for.", scene)
     if not named and variant in ("export", "declare", "typeset", "readonly") and not set(flags) & set("fF"):
-        walker.change("declare.dump", span, f"{variant} without names prints all variables, passwords among them.", scene, EffectKind.SENSITIVE)
+        walker.change(
+            "declare.dump",
+            span,
+            f"{variant} without names prints all variables, passwords among them.",
+            scene,
+            EffectKind.SENSITIVE,
+        )
     return EMPTY
 
 

@@ -99,7 +99,10 @@ def _one(line: Line, word: Word, words: list[Word], at: int, table: Mapping[str,
             meant = _abbreviated(name, table)
             option = meant[0] if meant else None
             # An ambiguous abbreviation is every option it could be.
-            line.used.extend(Used(one.name, one, _cut(word, glued) if equals else words[at] if at < len(words) else None, word) for one in meant[1:])
+            line.used.extend(
+                Used(one.name, one, _cut(word, glued) if equals else words[at] if at < len(words) else None, word)
+                for one in meant[1:]
+            )
         if rule.single and option is None and name.startswith("--"):
             option = table.get(name[1:])
         if option is None:
@@ -107,7 +110,7 @@ def _one(line: Line, word: Word, words: list[Word], at: int, table: Mapping[str,
             line.used.append(Used(name, None, words[at] if takes else _cut(word, glued) if equals else None, word))
             return at + takes
         if equals:
-            line.used.append(Used(option.name, option if option.takes is not Takes.NOTHING else option, _cut(word, glued), word))
+            line.used.append(Used(option.name, option, _cut(word, glued), word))
             return at
         return _value(line, option, word, words, at)
     if re.fullmatch(r"-\d+", text) and "-#" in table:
@@ -133,7 +136,9 @@ def _one(line: Line, word: Word, words: list[Word], at: int, table: Mapping[str,
             line.used.append(Used(option.name, option, None, word))
             continue
         if after:
-            line.used.append(Used(option.name, option, _cut(word, after.removeprefix("=") if len(after) > 1 else after), word))
+            line.used.append(
+                Used(option.name, option, _cut(word, after.removeprefix("=") if len(after) > 1 else after), word)
+            )
             return at
         return _value(line, option, word, words, at)
     return at
@@ -154,7 +159,10 @@ def _abbreviated(name: str, table: Mapping[str, Option]) -> list[Option]:
     """GNU getopt: a unique prefix of a long option stands for it; of several, the worst comes first."""
     if len(name) < 3:
         return []
-    return sorted((option for known, option in table.items() if known.startswith(name)), key=lambda option: (-option.risk.rank, len(option.name)))
+    return sorted(
+        (option for known, option in table.items() if known.startswith(name)),
+        key=lambda option: (-option.risk.rank, len(option.name)),
+    )
 
 
 def _cut(word: Word, text: str) -> Word:
@@ -165,4 +173,6 @@ def _cut(word: Word, text: str) -> Word:
         return tuple(one[lead:] for one in spelled if one[:lead] == word.text[:lead])
 
     body = None if word.body is None else word.body + lead
-    return Word(text, word.kind, word.span, word.splits, word.tags, shorten(word.values), shorten(word.hints), body, word.odd)
+    return Word(
+        text, word.kind, word.span, word.splits, word.tags, shorten(word.values), shorten(word.hints), body, word.odd
+    )

@@ -5,6 +5,7 @@ only one without a silent miss. A line of plain words takes a short cut through 
 builds the same tree without a process; the same grammar is all there is when no shfmt can be found.
 """
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import json
@@ -19,7 +20,9 @@ from typing import Any, Protocol
 
 MAX_TEXT_BYTES = 65_536
 """Longer texts are not parsed: they cannot be understood (SPEC R4.4: limits count bytes)."""
-MAX_TREE_BYTES = 6_000_000
+MAX_TOKENS = 6_000
+"""Texts with more places where a word could end are not parsed: their tree would be larger than the walk accepts."""
+MAX_TREE_BYTES = 4_000_000
 """A syntax tree above this size is dropped: it holds far more nodes than the walk would accept."""
 _TIMEOUT_S = 2.0
 
@@ -51,6 +54,7 @@ class Parser(Protocol):
         ...
 
 
+_ENDS = tuple(" \t\n;|&(){}$`<>,'\"=:-[")
 # A line of plain words, split at single blanks: nothing in it can be quoted, expanded or redirected.
 _PLAIN = re.compile(r"[ ]*[A-Za-z0-9_./:,@%+-][A-Za-z0-9_./:=,@%+-]*(?:[ ]+[A-Za-z0-9_./:=,@%+-]+)*[ ]*")
 _PLAIN_WORD = re.compile(r"[^ ]+")
@@ -66,12 +70,12 @@ def plain_words(text: str) -> Node | None:
     """The tree of a line of plain words, equal to shfmt's in every key the walk reads; None for any other text."""
     if not _PLAIN.fullmatch(text):
         return None
-    args = []
+    args: list[Node] = []
     for found in _PLAIN_WORD.finditer(text):
         pos, end = {"Offset": found.start()}, {"Offset": found.end()}
         part = {"Type": "Lit", "Pos": pos, "End": end, "Value": found.group()}
         args.append({"Pos": pos, "End": end, "Parts": [part]})
-    head = args[0]["Parts"][0]["Value"]  # type: ignore[index]  # a dict literal's values join to object
+    head = args[0]["Parts"][0]["Value"]
     if head in _RESERVED or _ASSIGNMENT.match(head):
         return None
     pos, end = args[0]["Pos"], args[-1]["End"]
@@ -89,8 +93,10 @@ def plain_throughout(text: str) -> bool:
 def find_shfmt() -> str:
     """Absolute path of shfmt: beside this interpreter (where its wheel puts it), then PATH; empty when absent."""
     beside = os.path.join(sysconfig.get_path("scripts"), "shfmt")
-    return beside if os.access(beside, os.X_OK) else os.path.abspath(shutil.which("shfmt") or "") * bool(
-        shutil.which("shfmt")
+    return (
+        beside
+        if os.access(beside, os.X_OK)
+        else os.path.abspath(shutil.which("shfmt") or "") * bool(shutil.which("shfmt"))
     )
 
 
@@ -110,6 +116,8 @@ class ShfmtParser:
 
     def parse(self, text: str, dialect: str = "bash") -> Parsed:
         """Parse `text`; every failure is a `Parsed` without a tree."""
+        if len(text) > MAX_TOKENS and sum(map(text.count, _ENDS)) > MAX_TOKENS:
+            return Parsed(tree=None, parser="none", error="too many words and commands")
         plain = plain_words(text)
         if plain is not None:
             return Parsed(tree=plain, parser="plain words")

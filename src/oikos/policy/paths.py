@@ -1,5 +1,6 @@
 """Paths with a meaning: secret material, and places whose loss or change takes a host down."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import posixpath
@@ -69,7 +70,9 @@ _SYSTEM_BIN = frozenset(
         "/opt/homebrew/bin", "/usr/libexec",
     )
 )  # fmt: skip
-_SYSTEM_TREE = re.compile(r"^/(?:$|\*|etc|usr|bin|sbin|lib|lib32|lib64|boot|var|root|dev|proc|sys|opt|home|srv|run)?/?\*?$")
+_SYSTEM_TREE = re.compile(
+    r"^/(?:$|\*|etc|usr|bin|sbin|lib|lib32|lib64|boot|var|root|dev|proc|sys|opt|home|srv|run)?/?\*?$"
+)
 _SPREAD = re.compile(r"[*?]|\[[^\]]*\]")
 
 
@@ -126,7 +129,10 @@ def _pieces(text: str) -> tuple[str, ...]:
 
 def is_consuming(path: str) -> bool:
     """Whether reading the file takes something away from another reader."""
-    return re.search(r"^/proc/kmsg$|/trace_pipe$|^/dev/(?:input/|hidraw|watchdog|tty(?:S|USB|ACM)\d)", normal(path)) is not None
+    return (
+        re.search(r"^/proc/kmsg$|/trace_pipe$|^/dev/(?:input/|hidraw|watchdog|tty(?:S|USB|ACM)\d)", normal(path))
+        is not None
+    )
 
 
 def is_block_device(path: str) -> bool:
@@ -157,7 +163,9 @@ def is_system_tree(path: str) -> bool:
 
 _WRITE_EFFECTS: tuple[tuple[re.Pattern[str], EffectKind], ...] = (
     (
-        re.compile(r"/etc/(?:passwd|shadow|gshadow|group|sudoers|pam\.d|pam\.conf|security|doas\.conf|polkit-1)|/\.ssh/|authorized_keys|ld\.so\.preload"),
+        re.compile(
+            r"/etc/(?:passwd|shadow|gshadow|group|sudoers|pam\.d|pam\.conf|security|doas\.conf|polkit-1)|/\.ssh/|authorized_keys|ld\.so\.preload"
+        ),
         EffectKind.PRIVILEGE,
     ),
     (

@@ -1,5 +1,6 @@
 """Redirections: which of them write, read a secret, or open a connection (policy design, redirects)."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -7,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import hosts, paths
+from oikos.policy import paths
 from oikos.policy.parser import Node
 from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, NOTHING, Tag, Word, unescape
@@ -40,7 +41,9 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                 # `2>&1` and `>&-` move or close descriptors.
                 silent = silent or (op == ">&" and number in ("", "1") and word.text in ("2", "-"))
             elif op == "<&" and not word.literal:
-                walker.unclear("redirect.dynamic", word.span, "The descriptor is only known when the shell runs.", scene)
+                walker.unclear(
+                    "redirect.dynamic", word.span, "The descriptor is only known when the shell runs.", scene
+                )
             elif op == "<":
                 scene = replace(scene, stdin=read_from(walker, word, scene))
                 reads |= {word.text}
@@ -71,7 +74,9 @@ def read_from(walker: Walker, word: Word, scene: Scene) -> Flow:
     for text in word.spellings():
         if _NET.match(text):
             host = _NET.match(text).group(1)  # type: ignore[union-attr]  # just matched
-            walker.change("redirect.network", word.span, f"Opens a connection to {host}.", scene, EffectKind.EGRESS, thing=host)
+            walker.change(
+                "redirect.network", word.span, f"Opens a connection to {host}.", scene, EffectKind.EGRESS, thing=host
+            )
             return Flow(frozenset((Tag.NETWORK,)), None, True)
         if paths.is_secret(text, walker.cwd) or paths.is_block_device(text):
             walker.change(
@@ -98,10 +103,19 @@ def write_to(walker: Walker, word: Word, op: str, scene: Scene, producer: str, r
                     EffectKind.EGRESS, thing=net.group(1),
                 )  # fmt: skip
             else:
-                walker.change("redirect.network", word.span, f"Sends data to {net.group(1)}.", scene, EffectKind.EGRESS, thing=net.group(1))
+                walker.change(
+                    "redirect.network",
+                    word.span,
+                    f"Sends data to {net.group(1)}.",
+                    scene,
+                    EffectKind.EGRESS,
+                    thing=net.group(1),
+                )
             return
         path = paths.normal(text, walker.cwd)
-        if paths.is_critical(path) and not (op in (">>", "&>>") and path.endswith(("authorized_keys", "authorized_keys2"))):
+        if paths.is_critical(path) and not (
+            op in (">>", "&>>") and path.endswith(("authorized_keys", "authorized_keys2"))
+        ):
             walker.destroy(
                 "redirect.critical", word.span,
                 f"Writes to {path.replace(HOLE, '…')}: a mistake there locks people out, loses a disk or stops the host.", scene,
@@ -114,12 +128,24 @@ def write_to(walker: Walker, word: Word, op: str, scene: Scene, producer: str, r
     if truncates and producer == "nothing":
         walker.destroy("redirect.truncate", word.span, f"Empties {shown}; what it held is lost.", scene, thing=shown)
     elif truncates and producer != "words" and word.literal and _reads_itself(path, reads, walker.cwd, producer):
-        walker.destroy("redirect.itself", word.span, f"{shown} is emptied before the command reads it.", scene, thing=shown)
+        walker.destroy(
+            "redirect.itself", word.span, f"{shown} is emptied before the command reads it.", scene, thing=shown
+        )
     elif not word.literal:
-        walker.unclear("redirect.dynamic", word.span, "Writes to a file whose name is only known when the shell runs.", scene)
+        walker.unclear(
+            "redirect.dynamic", word.span, "Writes to a file whose name is only known when the shell runs.", scene
+        )
     else:
         verb = "Appends to" if ">>" in op else "Writes"
-        walker.find("redirect.write", Risk.CONFIG_MUTATION, word.span, f"{verb} {shown}.", scene, paths.write_effects(path), path)
+        walker.find(
+            "redirect.write",
+            Risk.CONFIG_MUTATION,
+            word.span,
+            f"{verb} {shown}.",
+            scene,
+            paths.write_effects(path),
+            path,
+        )
         walker.report.name("file", shown, scene.place, Risk.CONFIG_MUTATION, "write")
 
 
@@ -127,14 +153,21 @@ def here_document(walker: Walker, redirect: Node, scene: Scene) -> Flow:
     """What a here-document feeds to the command."""
     body = redirect.get("Hdoc", {})
     tags, out = NOTHING, []
-    quoted = any(part.get("Type") != "Lit" or "\\" in part.get("Value", "") for part in redirect["Word"].get("Parts", ()))
+    quoted = any(
+        part.get("Type") != "Lit" or "\\" in part.get("Value", "") for part in redirect["Word"].get("Parts", ())
+    )
     for part in body.get("Parts", ()):
         if part.get("Type") == "Lit":
             out.append(part["Value"] if quoted else unescape(part["Value"], quoted=True))
             continue
         if part.get("Backquotes"):
             # Readers take a here-document for data; a command in backquotes is easily overlooked there.
-            walker.unclear("redirect.backquote", scene.source.span(part), "A command in backquotes runs inside this here-document.", scene)
+            walker.unclear(
+                "redirect.backquote",
+                scene.source.span(part),
+                "A command in backquotes runs inside this here-document.",
+                scene,
+            )
         for word in walker.words({"Pos": part["Pos"], "End": part["End"], "Parts": [{**part}]}, scene):
             walker.wake(word, scene)
             tags |= word.tags
@@ -154,15 +187,18 @@ def literals(command: Node | None) -> frozenset[str]:
             continue
         args = node.get("Args") or []
         if node.get("Type") == "CallExpr" and _head(args) not in ("echo", "printf"):
-            found.update(part["Value"] for word in args[1:] for part in word.get("Parts", ()) if part.get("Type") == "Lit")
+            found.update(
+                part["Value"] for word in args[1:] for part in word.get("Parts", ()) if part.get("Type") == "Lit"
+            )
             if found & {"config", "convert"} and _head(args) in ("docker", "docker-compose", "podman"):
                 found.add("docker-compose.yml")
     return frozenset(found)
 
 
 def _head(args: list[Node]) -> str:
-    parts = args[0].get("Parts", ()) if args else ()
-    return parts[0].get("Value", "") if len(parts) == 1 else ""
+    parts: list[Node] = args[0].get("Parts", []) if args else []
+    value: str = parts[0].get("Value", "") if len(parts) == 1 else ""
+    return value
 
 
 def _producer(command: Node | None) -> str:

@@ -29,6 +29,10 @@ class Flow:
 EMPTY = Flow()
 
 
+class TooMuch(Exception):  # a limit, not an error: it ends the walk
+    """The text holds more commands, words or nesting than is looked at."""
+
+
 class Source:
     """One text that was parsed, and how its byte offsets lead to characters of the classified text."""
 

@@ -5,6 +5,7 @@ positional arguments it takes, and what its subcommands and modes do. The notati
 `docs/classifier.md`.
 """
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import enum
@@ -176,7 +177,9 @@ def parse_options(text: str, because: Mapping[str, str], owner: str) -> tuple[di
         if not found:
             raise SpecError(f"{owner}: cannot read the option {token!r}; expected -x, -x:kind, --long, --long=kind, …")
         name, takes, kind, marks = found.group("name", "takes", "kind", "marks")
-        how = {None: Takes.NOTHING, "=": Takes.VALUE, "=?": Takes.OPTIONAL, ":": Takes.VALUE, "::": Takes.OPTIONAL}[takes]
+        how = {None: Takes.NOTHING, "=": Takes.VALUE, "=?": Takes.OPTIONAL, ":": Takes.VALUE, "::": Takes.OPTIONAL}[
+            takes
+        ]
         if kind and how is Takes.NOTHING:
             raise SpecError(f"{owner}: option {token!r} has a kind but takes no value")
         if kind and kind not in _KINDS and "|" not in kind:
@@ -220,7 +223,9 @@ def _rule(name: str, data: Mapping[str, Any], parent: Rule | None, because: Mapp
         raise SpecError(f"{name}: a read_only rule must declare args")
     because = {**because, **data.get("because", {})}
     # Rules that already change something do not need their options spelled out, unless they say so.
-    options, lenient = parse_options(data.get("options", "" if risk is Risk.READ_ONLY or data.get("dry") else "*"), because, name)
+    options, lenient = parse_options(
+        data.get("options", "" if risk is Risk.READ_ONLY or data.get("dry") else "*"), because, name
+    )
     dry = frozenset(data.get("dry", "").split())
     for one in dry:
         options.setdefault(one, Option(one, Takes.OPTIONAL if one.startswith("--") else Takes.NOTHING, "text"))
@@ -306,6 +311,9 @@ def compile_program(header: str, data: Mapping[str, Any]) -> Program:
                 subs[words] = (rule, *known_rules) if rule.needs else (*(one for one in known_rules if one.needs), rule)
     examples = {risk: tuple(data.get(word, ())) for word, risk in RISKS.items()}
     between = {
-        tuple(prefix.split()): {**base.options, **parse_options(text, because, first)[0]} for prefix, text in data.get("between", {}).items()
+        tuple(prefix.split()): {**base.options, **parse_options(text, because, first)[0]}
+        for prefix, text in data.get("between", {}).items()
     }
-    return Program(names, base, subs, tuple(modes), between, data.get("sub_at", 0), data.get("abbreviates", False), examples)
+    return Program(
+        names, base, subs, tuple(modes), between, data.get("sub_at", 0), data.get("abbreviates", False), examples
+    )

@@ -1,5 +1,6 @@
 """Unwrapping: from a wrapper to the command inside it, on the machine inside it (SPEC R4.2, R3.5)."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import itertools
@@ -32,12 +33,12 @@ _ADVICE = {
 
 def inner(this: Call) -> Flow:
     """Judge a wrapper's inner command."""
-    rule, line, walker, scene = this.rule, this.line, this.walker, this.scene
+    kind = this.rule.hop
     names = _names(this)
-    if len(names) > 1:  # a loop over literal machines: every one of them is judged
+    if kind is not None and len(names) > 1:  # a loop over literal machines: every one of them is judged
         flow = EMPTY
         for name in names[:16]:
-            flow = _inner_on(this, Hop(kind=rule.hop, name=name))  # type: ignore[arg-type]  # names are only found with a hop
+            flow = _inner_on(this, Hop(kind=kind, name=name))
         return flow
     return _inner_on(this, _hop(this))
 
@@ -97,7 +98,12 @@ def _without_command(this: Call, inside: Scene, hop: Hop | None) -> Flow:
         return walker.script(scene.stdin.text, inside, this.span, None, "posix")
     if hop is not None:
         walker.change(
-            "interactive.shell", this.span, f"{this.name} opens a shell; anything can be typed there.", scene, EffectKind.INTERACTIVE, thing=hop.name
+            "interactive.shell",
+            this.span,
+            f"{this.name} opens a shell; anything can be typed there.",
+            scene,
+            EffectKind.INTERACTIVE,
+            thing=hop.name,
         )
         if scene.stdin.piped:
             fed(walker, this.span, scene, this.name)
@@ -121,9 +127,17 @@ def script(walker: Walker, words: Sequence[Word], scene: Scene, positional: tupl
         return flow
     tags = frozenset[Tag]().union(*(word.tags for word in words))
     if tags & _UNTAME or any(word.text.strip() == HOLE for word in words):
-        walker.unclear("exec.dynamic", span, "Part of the text that a shell will run is only known when the shell runs.", scene)
+        walker.unclear(
+            "exec.dynamic", span, "Part of the text that a shell will run is only known when the shell runs.", scene
+        )
         if tags & {Tag.NETWORK, Tag.DECODED}:
-            walker.destroy("exec.fetched", span, "Runs text that was fetched or decoded; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+            walker.destroy(
+                "exec.fetched",
+                span,
+                "Runs text that was fetched or decoded; nobody can review it.",
+                scene,
+                EffectKind.REMOTE_CODE,
+            )
     text = " ".join(word.text for word in words)
     for hint in (word.hints for word in words if not word.literal):
         for one in hint[:2]:
@@ -150,5 +164,9 @@ def fed(walker: Walker, span: tuple[int, int], scene: Scene, name: str) -> None:
         walker.unclear("exec.stdin", span, f"{name} runs a file that is not shown here.", scene)
         return
     walker.destroy(
-        "exec.piped", span, f"{name} runs whatever the command before it prints; nobody can review that.", scene, EffectKind.REMOTE_CODE
+        "exec.piped",
+        span,
+        f"{name} runs whatever the command before it prints; nobody can review that.",
+        scene,
+        EffectKind.REMOTE_CODE,
     )

@@ -4,6 +4,7 @@ Only node types on a list are understood; anything else is a finding. Words are 
 in the tree, never field by field, so that no substitution stays unseen.
 """
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -14,14 +15,12 @@ from typing import Any
 from oikos.domain.verdict import EffectKind, Risk
 from oikos.policy import danger, environment, judge, redirects
 from oikos.policy.findings import Finding, Report, Span, effects_of
+from oikos.policy.judge import MAX_DEPTH
 from oikos.policy.knowledge import Knowledge
 from oikos.policy.parser import Node, Parser
-from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Source, Variable
+from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Source, TooMuch, Variable
 from oikos.policy.text import deceptive
 from oikos.policy.words import HOLE, NOTHING, Tag, Tags, Word, WordKind, ansi_c, expand_braces, has_glob, unescape
-
-MAX_COMMANDS = 200
-MAX_DEPTH = 12
 
 # A subscript that runs a command when the shell evaluates it: `a[$(id)]`, `` a[`id`] ``.
 _SLEEPING = re.compile(r"\b[A-Za-z_]\w*\[[^\]\s]*(?:\$\((?P<dollar>.*)\)|`(?P<tick>[^`]*)`)", re.DOTALL)
@@ -31,10 +30,6 @@ _TAME = {
     "EUID": "0", "PPID": "1", "RANDOM": "1", "SECONDS": "1", "LINENO": "1", "BASHPID": "1", "EPOCHSECONDS": "1", "OSTYPE": "linux-gnu",
     "EPOCHREALTIME": "1", "BASH_VERSION": "5", "MACHTYPE": "", "HOSTTYPE": "", "SHLVL": "1", "PIPESTATUS": "0", "?": "0", "$": "1", "!": "1", "#": "0",
 }  # fmt: skip
-
-
-class TooMuch(Exception):  # noqa: N818  # a limit, not an error: it ends the walk
-    """The text holds more commands, or deeper nesting, than is looked at."""
 
 
 class Walker:
@@ -50,6 +45,7 @@ class Walker:
         self.variables: dict[str, Variable] = {}
         self.cwd = ""
         self.count = 0
+        self.pipefail = False
         self.heads: set[str] = set()
         """Literal command words of the outermost text, for the second opinion."""
 
@@ -131,7 +127,19 @@ class Walker:
                             variable.complete = False
                 case "CallExpr" if node.get("Args"):
                     words = [plain_text(word) for word in node["Args"]]
-                    if words[0] in ("read", "mapfile", "readarray", "getopts", "printf", "unset", "declare", "let", "eval", "source", "."):
+                    if words[0] in (
+                        "read",
+                        "mapfile",
+                        "readarray",
+                        "getopts",
+                        "printf",
+                        "unset",
+                        "declare",
+                        "let",
+                        "eval",
+                        "source",
+                        ".",
+                    ):
                         for word in words[1:]:
                             if word is not None:
                                 self.variables.setdefault(word, Variable()).complete = False
@@ -143,7 +151,11 @@ class Walker:
                     self._taint_names(node)
                 case _:
                     pass
-            if "Name" in node and isinstance(node["Name"], dict) and ("Value" in node or "Array" in node or "Append" in node):
+            if (
+                "Name" in node
+                and isinstance(node["Name"], dict)
+                and ("Value" in node or "Array" in node or "Append" in node)
+            ):
                 variable = self.variables.setdefault(node["Name"]["Value"], Variable())
                 if "Array" in node:
                     for element in node["Array"].get("Elems", ()):
@@ -222,7 +234,12 @@ class Walker:
                 flow = self.statements(node.get("Cond", ()), scene)
                 body = self.statements(node.get("Do", ()), scene)
                 if not node.get("Until") and _spins(node):
-                    self.change("loop.busy", scene.source.span(node), "An endless loop without a pause loads the machine.", scene)
+                    self.change(
+                        "loop.busy",
+                        scene.source.span(node),
+                        "An endless loop without a pause loads the machine.",
+                        scene,
+                    )
                 return Flow(flow.tags | body.tags, None, True)
             case "ForClause":
                 return self._for(node, scene)
@@ -245,7 +262,12 @@ class Walker:
             case "DeclClause":
                 return judge.declared(self, node, scene)
             case unknown:
-                self.unclear("syntax.unsupported", scene.source.span(node), f"The shell construct {unknown} is not understood.", scene)
+                self.unclear(
+                    "syntax.unsupported",
+                    scene.source.span(node),
+                    f"The shell construct {unknown} is not understood.",
+                    scene,
+                )
                 self.visit(node, scene)
                 return EMPTY.plus(UNKNOWN)
 
@@ -261,7 +283,9 @@ class Walker:
     def _for(self, node: Node, scene: Scene) -> Flow:
         loop = node["Loop"]
         if node.get("Select"):
-            self.unclear("syntax.select", scene.source.span(node), "A select loop asks for input; it is not understood.", scene)
+            self.unclear(
+                "syntax.select", scene.source.span(node), "A select loop asks for input; it is not understood.", scene
+            )
         if loop["Type"] == "WordIter":
             variable = self.variables.setdefault(loop["Name"]["Value"], Variable())
             for item in loop.get("Items", ()):
@@ -278,9 +302,17 @@ class Walker:
         name = node["Name"]["Value"]
         span = scene.source.span(node)
         if name in self.knowledge or name == "command_not_found_handle":
-            self.unclear("define.shadow", span, f"A function called {name} would run instead of the program of that name.", scene)
+            self.unclear(
+                "define.shadow", span, f"A function called {name} would run instead of the program of that name.", scene
+            )
         if _calls_itself(node["Body"], name):
-            self.destroy("define.recursive", span, f"The function {name} starts itself again and again.", scene, EffectKind.OUTAGE)
+            self.destroy(
+                "define.recursive",
+                span,
+                f"The function {name} starts itself again and again.",
+                scene,
+                EffectKind.OUTAGE,
+            )
         flow = self.statement(node["Body"], scene)
         self.variables.setdefault("()", Variable()).tags |= flow.tags
         return EMPTY
@@ -297,7 +329,7 @@ class Walker:
                 todo.extend((binary["Y"], binary["X"]))
             else:
                 stages.append(one)
-        self.report.hides_failure = True
+        self.report.hides_failure = self.report.hides_failure or not self.pipefail
         flow = scene.stdin
         cwd = self.cwd
         reads = frozenset[str]().union(*(redirects.literals(stage.get("Cmd")) for stage in stages))
@@ -340,7 +372,12 @@ class Walker:
         for text in word.spellings():
             found = _SLEEPING.search(text)
             if found:
-                self.unclear("expand.subscript", word.span, "A subscript in this text runs a command when the shell evaluates it.", scene)
+                self.unclear(
+                    "expand.subscript",
+                    word.span,
+                    "A subscript in this text runs a command when the shell evaluates it.",
+                    scene,
+                )
                 inner = found.group("dollar") or found.group("tick") or ""
                 self.script(inner, scene.inside("subscript"), word.span, None)
 
@@ -405,7 +442,7 @@ class _WordMaker:
         for chunk in re.split(r"([\U000F0000-\U000FFFFF])", raw):
             if not chunk:
                 continue
-            if "\U000f0000" <= chunk[0]:
+            if chunk[0] >= "\U000f0000":
                 piece = self.pieces[ord(chunk[0]) - 0xF0000]
                 out.append(piece.text)
                 if piece.kind is not WordKind.LITERAL:
@@ -413,7 +450,11 @@ class _WordMaker:
                 splits |= piece.splits
                 tags |= piece.tags
                 known = [piece.text] if piece.literal else list(piece.values)
-                exact = [a + b for a in exact for b in known][:64] if exact is not None and known and len(exact) * len(known) <= 64 else None
+                exact = (
+                    [a + b for a in exact for b in known][:64]
+                    if exact is not None and known and len(exact) * len(known) <= 64
+                    else None
+                )
                 options = [one for one in piece.spellings() if one != HOLE] or [piece.text]
                 hints = [a + b for a in hints for b in options[:8]][:16]
                 continue
@@ -447,7 +488,9 @@ class _WordMaker:
                 if scene.depth > MAX_DEPTH:
                     raise TooMuch(f"commands are nested deeper than {MAX_DEPTH}")
                 if part.get("ReplyVar"):
-                    self.walker.unclear("expand.value", span, "The value substitution ${| …} is not understood.", self.scene)
+                    self.walker.unclear(
+                        "expand.value", span, "The value substitution ${| …} is not understood.", self.scene
+                    )
                 cwd = self.walker.cwd
                 flow = self.walker.statements(part.get("Stmts", ()), scene)
                 self.walker.cwd = cwd
@@ -467,7 +510,9 @@ class _WordMaker:
             case "ExtGlob":
                 return Word("*", WordKind.GLOB, span, True)
             case unknown:
-                self.walker.unclear("syntax.unsupported", span, f"The shell construct {unknown} is not understood.", self.scene)
+                self.walker.unclear(
+                    "syntax.unsupported", span, f"The shell construct {unknown} is not understood.", self.scene
+                )
                 self.walker.visit(part, self.scene)
                 return Word(HOLE, WordKind.DYNAMIC, span, True, UNKNOWN)
 
@@ -520,7 +565,9 @@ class _WordMaker:
                 walker.wake(word, scene)
                 alternatives.extend(word.spellings())
         if op in ("=", ":=") and environment.acts_on_shell(name):
-            walker.unclear("expand.assign", span, f"The default assigned to {name} changes how later commands run.", scene)
+            walker.unclear(
+                "expand.assign", span, f"The default assigned to {name} changes how later commands run.", scene
+            )
         if part.get("Length") or part.get("Width"):
             return Word(HOLE, WordKind.DYNAMIC, span, False, NOTHING, ("0",))
         simple = not op and not any(part.get(key) for key in ("Excl", "Slice", "Repl", "Index"))
@@ -531,14 +578,30 @@ class _WordMaker:
             tame = _TAME.get(name)
             values = (tame,) if tame and tame.isdigit() and simple else ()
             known = tame is not None
-            return Word(HOLE, WordKind.DYNAMIC, span, not quoted and not known, extra if known else extra | UNKNOWN, values,
-                        tuple(alternatives) + ((tame,) if tame else ()))
+            return Word(
+                HOLE,
+                WordKind.DYNAMIC,
+                span,
+                not quoted and not known,
+                extra if known else extra | UNKNOWN,
+                values,
+                tuple(alternatives) + ((tame,) if tame else ()),
+            )
         whole = index is not None and plain_text(index) in ("@", "*")
-        values = tuple(variable.values) if variable.complete and variable.values and (simple or whole) else ()
-        dirty = any(re.search(r"[\s*?\[]", value) or not value for value in values)
-        splits = not quoted and (dirty or not values) and not variable.one_word
-        return Word(HOLE, WordKind.DYNAMIC, span, splits, variable.tags | extra, values,
-                    tuple(dict.fromkeys((*variable.values, *variable.hints, *alternatives)))[:8])
+        texts: tuple[str, ...] = (
+            tuple(variable.values) if variable.complete and variable.values and (simple or whole) else ()
+        )
+        dirty = any(re.search(r"[\s*?\[]", value) or not value for value in texts)
+        splits = not quoted and (dirty or not texts) and not variable.one_word
+        return Word(
+            HOLE,
+            WordKind.DYNAMIC,
+            span,
+            splits,
+            variable.tags | extra,
+            texts,
+            tuple(dict.fromkeys((*variable.values, *variable.hints, *alternatives)))[:8],
+        )
 
     def positional(self, name: str, quoted: bool, extra: Tags) -> Word:
         given = self.scene.positional
@@ -600,4 +663,8 @@ def _calls_itself(body: Node, name: str) -> bool:
 def _spins(loop: Node) -> bool:
     """`while :` around nothing that waits, reads or leaves."""
     condition = heads_of(loop.get("Cond", ()))
-    return condition <= {":", "true"} and bool(condition) and heads_of(loop.get("Do", ())) <= {":", "true", "echo", "printf"}
+    return (
+        condition <= {":", "true"}
+        and bool(condition)
+        and heads_of(loop.get("Do", ())) <= {":", "true", "echo", "printf"}
+    )

@@ -29,7 +29,7 @@ class Tag(enum.StrEnum):
     """Fetched from another machine."""
     DECODED = "decoded"
     """Decoded or transformed, so that a reader cannot see what it is."""
-    SECRET = "secret"  # noqa: S105  # a tag, not a password
+    SECRET = "secret"  # a tag, not a password
     BULK = "bulk"
     """A dump, archive or journal: much data at once."""
 

@@ -19,11 +19,11 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from oikos.domain.run import RunOrder, Stream
+from oikos.domain.value import dataclass
 
 CANARY: Final = 'it\'s "$HOME" `id` \\n \\\\ * ? ~ ! # é\u0101\n{a,b} $(id) ;& -'
 """Travels as an argument through every shell on the way; where it arrives changed, no command goes that way."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from oikos.domain.errors import TargetError
 from oikos.domain.inventory import AccessPath, Become, Entity, Route, Transport
+from oikos.domain.value import dataclass
 
 ENV: Final = "/usr/bin/env"
 """By its path: a function of the login shell cannot shadow it."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from oikos.domain.assent.text import QUOTED, Clauses, as_seen, clauses, without_accents
 from oikos.domain.assent.words import WORDS, Kind
+from oikos.domain.value import dataclass
 
 
 class Reading(enum.StrEnum):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+
+from oikos.domain.value import dataclass
 
 MAX_CHARS = 2_000
 """What of a message is read; a longer one is never an assent."""

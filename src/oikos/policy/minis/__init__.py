@@ -1,5 +1,6 @@
 """Small parsers for the languages and odd argument lists that option tables cannot describe."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import importlib

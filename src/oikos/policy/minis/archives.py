@@ -1,5 +1,6 @@
 """tar: the mode decides, whatever else stands beside it."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -31,7 +32,15 @@ _VALUED = frozenset(
     "blocking-factor record-size".split()
 )
 _SHORT_VALUE = "fCbXTIKNgLHVF"
-_EXEC = ("to-command", "use-compress-program", "rmt-command", "rsh-command", "checkpoint-action", "info-script", "new-volume-script")
+_EXEC = (
+    "to-command",
+    "use-compress-program",
+    "rmt-command",
+    "rsh-command",
+    "checkpoint-action",
+    "info-script",
+    "new-volume-script",
+)
 
 
 def tar(this: Call) -> Flow | None:
@@ -57,25 +66,61 @@ def tar(this: Call) -> Flow | None:
         at += 1
         text = word.text
         if not word.literal and (word.could_be_option() and not word.values) and not dashes and text[:1] in ("-", HOLE):
-            walker.unclear("dynamic.tar", word.span, "This word is only known when the shell runs, and tar has options that run programs.", scene)
+            walker.unclear(
+                "dynamic.tar",
+                word.span,
+                "This word is only known when the shell runs, and tar has options that run programs.",
+                scene,
+            )
             continue
         if text == "--":
             dashes = True
         elif text.startswith("--") and not dashes:
             name, equals, value = text[2:].partition("=")
-            known = {*_MODES, *_QUIET, *_EXEC, "remove-files", "index-file", "files-from", "exclude-from", "listed-incremental", "incremental", "volno-file",
-                     "backup", "suffix", "unlink-first", "recursive-unlink", "verify", "multi-volume", "help", "version", "usage"}
-            meant = [name] if name in known else [one for one in sorted(known) if one.startswith(name) and len(name) > 1]
+            known = {
+                *_MODES,
+                *_QUIET,
+                *_EXEC,
+                "remove-files",
+                "index-file",
+                "files-from",
+                "exclude-from",
+                "listed-incremental",
+                "incremental",
+                "volno-file",
+                "backup",
+                "suffix",
+                "unlink-first",
+                "recursive-unlink",
+                "verify",
+                "multi-volume",
+                "help",
+                "version",
+                "usage",
+            }
+            meant = (
+                [name] if name in known else [one for one in sorted(known) if one.startswith(name) and len(name) > 1]
+            )
             meant_one = next((one for one in meant if one in _EXEC), meant[0] if meant else "")
-            if not equals and meant_one in (*_VALUED, *_EXEC, "index-file", "files-from", "exclude-from") and at < len(words):
+            if (
+                not equals
+                and meant_one in (*_VALUED, *_EXEC, "index-file", "files-from", "exclude-from")
+                and at < len(words)
+            ):
                 value = words[at].text
                 at += 1
             if meant_one in _MODES and len(meant_one) > 1:
                 mode = _MODES[meant_one]
             elif meant_one in _EXEC:
                 walker.unclear(f"tar.{meant_one}", word.span, f"--{meant_one} runs a program.", scene)
-                if danger.in_text(value) or mode == "extract" and re.search(r"\bsh\b|bash", value):
-                    walker.destroy("danger.argument", word.span, "Contents of the archive, or a destructive command, are run.", scene, EffectKind.REMOTE_CODE)
+                if danger.in_text(value) or (mode == "extract" and re.search(r"\bsh\b|bash", value)):
+                    walker.destroy(
+                        "danger.argument",
+                        word.span,
+                        "Contents of the archive, or a destructive command, are run.",
+                        scene,
+                        EffectKind.REMOTE_CODE,
+                    )
             elif meant_one == "file":
                 archive = value
             elif meant_one == "directory":
@@ -88,7 +133,12 @@ def tar(this: Call) -> Flow | None:
                 if paths.is_secret(value):
                     walker.change("read.secret", word.span, "Reads secret material.", scene, EffectKind.SENSITIVE)
             elif meant_one not in _QUIET and meant_one not in ("help", "version", "usage"):
-                walker.unclear(f"opt.unknown.tar.--{re.sub(r'[^a-z-]', '', name)[:30]}", word.span, f"The option {text} of tar writes or is not known.", scene)
+                walker.unclear(
+                    f"opt.unknown.tar.--{re.sub(r'[^a-z-]', '', name)[:30]}",
+                    word.span,
+                    f"The option {text} of tar writes or is not known.",
+                    scene,
+                )
         elif text.startswith("-") and len(text) > 1 and not dashes:
             letters = text[1:]
             for index, letter in enumerate(letters):
@@ -111,7 +161,9 @@ def tar(this: Call) -> Flow | None:
                 elif letter == "O":
                     to_stdout = True
                 elif letter not in "vzjJZaPpmhklwBRSinos":
-                    walker.unclear(f"opt.unknown.tar.-{letter}", word.span, f"The option -{letter} of tar is not known.", scene)
+                    walker.unclear(
+                        f"opt.unknown.tar.-{letter}", word.span, f"The option -{letter} of tar is not known.", scene
+                    )
         else:
             source.append(word)
     if re.match(r"[\w.@-]+:", archive) and "--force-local" not in [word.text for word in words]:
@@ -121,11 +173,17 @@ def tar(this: Call) -> Flow | None:
 
 def _mode(this: Call, mode: str, archive: str, to_stdout: bool, place: str, source: list[Word]) -> Flow | None:
     walker, scene = this.walker, this.scene
-    secret = any(paths.is_secret(text.rstrip("/") + "/x" if text.endswith("private") else text) for word in source for text in word.spellings())
+    secret = any(
+        paths.is_secret(text.rstrip("/") + "/x" if text.endswith("private") else text)
+        for word in source
+        for text in word.spellings()
+    )
     if mode in ("list", "compare") or (mode == "extract" and to_stdout):
         tags = scene.stdin.tags | {Tag.FILE}
         if to_stdout and secret:
-            walker.change("read.secret", this.span, "Shows secret material out of an archive.", scene, EffectKind.SENSITIVE)
+            walker.change(
+                "read.secret", this.span, "Shows secret material out of an archive.", scene, EffectKind.SENSITIVE
+            )
         return Flow(tags, None, True)
     if mode == "create":
         outward = archive in ("-", "/dev/stdout") or (not archive)
@@ -133,15 +191,35 @@ def _mode(this: Call, mode: str, archive: str, to_stdout: bool, place: str, sour
             if secret:
                 walker.change("read.secret", this.span, "Packs secret material.", scene, EffectKind.SENSITIVE)
             return Flow(frozenset((Tag.BULK, Tag.SECRET) if secret else (Tag.BULK,)), None, True)
-        judge.value_kind(this, "out", Word(archive, Word("").kind, this.span) if HOLE not in archive else Word(archive, span=this.span), "tar.create", "archive")
+        judge.value_kind(
+            this,
+            "out",
+            Word(archive, Word("").kind, this.span) if HOLE not in archive else Word(archive, span=this.span),
+            "tar.create",
+            "archive",
+        )
         if HOLE in archive:
             walker.change("tar.create", this.span, "Writes an archive.", scene)
         return None
     if mode == "extract":
         if Tag.NETWORK in scene.stdin.tags and not archive.strip("-"):
-            walker.destroy("exec.fetched", this.span, "Unpacks an archive straight from the network; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+            walker.destroy(
+                "exec.fetched",
+                this.span,
+                "Unpacks an archive straight from the network; nobody can review it.",
+                scene,
+                EffectKind.REMOTE_CODE,
+            )
         where = paths.normal(place or ".", walker.cwd)
-        walker.find("tar.extract", Risk.CONFIG_MUTATION, this.span, f"Unpacks files into {place or 'the current directory'}.", scene, paths.write_effects(where), where)
+        walker.find(
+            "tar.extract",
+            Risk.CONFIG_MUTATION,
+            this.span,
+            f"Unpacks files into {place or 'the current directory'}.",
+            scene,
+            paths.write_effects(where),
+            where,
+        )
         return None
     if mode == "delete":
         walker.destroy("tar.delete", this.span, "Deletes members of an archive.", scene)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from oikos.policy import danger, judge, paths
+from oikos.policy import paths
 from oikos.policy.scene import Flow
-from oikos.policy.words import HOLE, Tag, Word
+from oikos.policy.words import HOLE, Tag
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
@@ -32,13 +32,20 @@ def awk(this: Call) -> Flow | None:
         programs = [args.pop(0)]
     for word in args:
         if word.kind.value == "dynamic" and word.splits and word.tags:
-            walker.unclear("dynamic.awk", word.span, "This word is only known when the shell runs; it could be an option of awk.", scene)
+            walker.unclear(
+                "dynamic.awk",
+                word.span,
+                "This word is only known when the shell runs; it could be an option of awk.",
+                scene,
+            )
     values = [word.text.partition("=")[2] for word in this.values("-v", "--assign")]
     for word in programs:
         if not word.literal and not word.values:
             tame = not word.tags and not word.splits
-            if not tame or HOLE in word.text and _outside_string(word.text):
-                walker.unclear("awk.dynamic", word.span, "Part of the awk program is only known when the shell runs.", scene)
+            if not tame or (HOLE in word.text and _outside_string(word.text)):
+                walker.unclear(
+                    "awk.dynamic", word.span, "Part of the awk program is only known when the shell runs.", scene
+                )
         for text in word.values or (word.text.replace(HOLE, "0"),):
             for rule, sentence, payload in check(text):
                 walker.unclear(f"awk.{rule}", word.span, sentence, scene)
@@ -47,7 +54,14 @@ def awk(this: Call) -> Flow | None:
                     if rule in ("system", "pipe"):
                         walker.script(command.replace(HOLE, "x"), scene.inside("awk"), word.span, None)
                     elif rule == "write" and paths.is_critical(command):
-                        walker.destroy("awk.write", word.span, f"Writes {command}.", scene, *paths.write_effects(command), thing=command)
+                        walker.destroy(
+                            "awk.write",
+                            word.span,
+                            f"Writes {command}.",
+                            scene,
+                            *paths.write_effects(command),
+                            thing=command,
+                        )
     return None
 
 
@@ -94,7 +108,13 @@ def check(program: str) -> list[tuple[str, str, str]]:
                 source = before[1] in ("|", "|&")
                 if source:
                     command = tokens[index - 2] if index >= 2 else ("", "")
-                    found.append(("pipe", "The awk program runs a command and reads it.", _unquote(command[1]) if command[0] == "string" else ""))
+                    found.append(
+                        (
+                            "pipe",
+                            "The awk program runs a command and reads it.",
+                            _unquote(command[1]) if command[0] == "string" else "",
+                        )
+                    )
                 elif after[1] == "<" or (index + 2 < len(tokens) and tokens[index + 2][1] == "<"):
                     found.append(("getline", "The awk program reads another file.", ""))
         elif text == "@":
@@ -104,7 +124,9 @@ def check(program: str) -> list[tuple[str, str, str]]:
         elif text == ")":
             depth -= printing
         elif text in ("|", "|&") and not (after[0] == "name" and after[1] == "getline"):
-            found.append(("pipe", "The awk program starts a command.", _unquote(after[1]) if after[0] == "string" else ""))
+            found.append(
+                ("pipe", "The awk program starts a command.", _unquote(after[1]) if after[0] == "string" else "")
+            )
         elif text in (">", ">>") and printing and depth <= 0:
             target = _unquote(after[1]) if after[0] == "string" else ""
             if target not in ("/dev/stderr", "/dev/stdout", "/dev/null"):
@@ -127,7 +149,14 @@ def _regex_may_start(tokens: list[tuple[str, str]]) -> bool:
     kind, text = tokens[-1]
     if kind in ("number", "string", "regex") or text in (")", "]", "++", "--"):
         return False
-    return not (kind == "name" and text not in ("print", "printf", "return", "in", "case", "getline", "delete", "else", "do", "if", "while")) and text != "$"
+    return (
+        not (
+            kind == "name"
+            and text
+            not in ("print", "printf", "return", "in", "case", "getline", "delete", "else", "do", "if", "while")
+        )
+        and text != "$"
+    )
 
 
 def _regex_end(program: str, at: int) -> int:
@@ -141,10 +170,7 @@ def _regex_end(program: str, at: int) -> int:
             in_class = True
         elif char == "]":
             in_class = False
-        elif char == "/" and not in_class or char == "\n":
+        elif (char == "/" and not in_class) or char == "\n":
             return index + 1
         index += 1
     return len(program)
-
-
-__all__ = ["awk", "check", "danger", "judge"]

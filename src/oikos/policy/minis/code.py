@@ -1,5 +1,6 @@
 """One-line programs in general-purpose languages: only what is plainly a computation is a look."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import ast
@@ -31,9 +32,13 @@ _DESTROYS = re.compile(
     r"\b(?:rmtree|rmSync|unlink(?:Sync)?|rmdir(?:Sync)?|remove(?:dirs)?|File\.delete|FileUtils\.rm\w*|os\.remove|fs\.rm|rm\s+-[rf]|Remove-Item|DROP\s|deleteMany|dropDatabase|"
     r"reboot|poweroff|shutdown|mkfs)\b"
 )
-_FETCHES = re.compile(r"urlopen|urllib\.request|requests\.(?:get|post)|LWP|Net::HTTP|file_get_contents\(['\"]https?:|fetch\(|httpx?\.get")
+_FETCHES = re.compile(
+    r"urlopen|urllib\.request|requests\.(?:get|post)|LWP|Net::HTTP|file_get_contents\(['\"]https?:|fetch\(|httpx?\.get"
+)
 _RUNS = re.compile(r"\b(?:exec|eval|compile|system|instance_eval|Function)\b")
-_SAFE_MODULES = frozenset("json.tool calendar this platform site_ sysconfig timeit_ base64 tabnanny ast tokenize dis".split())
+_SAFE_MODULES = frozenset(
+    "json.tool calendar this platform site_ sysconfig timeit_ base64 tabnanny ast tokenize dis".split()
+)
 
 
 def python(this: Call) -> Flow | None:
@@ -49,7 +54,11 @@ def python(this: Call) -> Flow | None:
     if module is not None:
         name = module.text
         rest = [word.text for word in this.line.args]
-        if name == "json.tool" and len([one for one in rest if not one.startswith("-")]) <= 1 and not any(one == "--in-place" for one in rest):
+        if (
+            name == "json.tool"
+            and len([one for one in rest if not one.startswith("-")]) <= 1
+            and not any(one == "--in-place" for one in rest)
+        ):
             return None
         if name in _SAFE_MODULES and name != "json.tool":
             return None
@@ -74,12 +83,25 @@ def _file_or_stdin(this: Call) -> Flow | None:
         return walker.command([Word("occ", span=args[0].span), *args[1:]], scene.inside("php"))
     if args and args[0].text not in ("-", "/dev/stdin"):
         if any(word.tags & {Tag.NETWORK, Tag.DECODED} for word in args):
-            walker.destroy("exec.fetched", this.span, "Runs text that was fetched or decoded.", scene, EffectKind.REMOTE_CODE)
+            walker.destroy(
+                "exec.fetched", this.span, "Runs text that was fetched or decoded.", scene, EffectKind.REMOTE_CODE
+            )
         else:
-            walker.unclear("exec.file", args[0].span, f"Runs the program {args[0].text.replace(HOLE, '…')}, which is not shown here.", scene)
+            walker.unclear(
+                "exec.file",
+                args[0].span,
+                f"Runs the program {args[0].text.replace(HOLE, '…')}, which is not shown here.",
+                scene,
+            )
         return None
     if not scene.stdin.piped:
-        walker.change("interactive.shell", this.span, f"{this.name} without a program is interactive.", scene, EffectKind.INTERACTIVE)
+        walker.change(
+            "interactive.shell",
+            this.span,
+            f"{this.name} without a program is interactive.",
+            scene,
+            EffectKind.INTERACTIVE,
+        )
         walker.report.advice.append(f"give the program: {this.name} -c '…'")
         return None
     unwrap.fed(walker, this.span, scene, this.name)
@@ -94,13 +116,26 @@ def _text(this: Call, word: Word, reads: object) -> None:
     if any(paths.is_secret(piece) for piece in re.findall(r"['\"]([^'\"\n]+)['\"]", text)):
         walker.change("read.secret", word.span, "The program names secret material.", scene, EffectKind.SENSITIVE)
     if Tag.NETWORK in word.tags or (_FETCHES.search(text) and _RUNS.search(text)):
-        walker.destroy("exec.fetched", word.span, "Fetches text and runs it; nobody can review that.", scene, EffectKind.REMOTE_CODE)
-    elif _DESTROYS.search(text) or any(danger.in_text(piece) for piece in re.findall(r"['\"]([^'\"\n]{3,})['\"]", text)):
+        walker.destroy(
+            "exec.fetched",
+            word.span,
+            "Fetches text and runs it; nobody can review that.",
+            scene,
+            EffectKind.REMOTE_CODE,
+        )
+    elif _DESTROYS.search(text) or any(
+        danger.in_text(piece) for piece in re.findall(r"['\"]([^'\"\n]{3,})['\"]", text)
+    ):
         walker.destroy("code.delete", word.span, "The program deletes, or takes the machine down.", scene)
     elif not word.literal:
         walker.unclear("code.dynamic", word.span, "Part of the program is only known when the shell runs.", scene)
     elif reads is not _python_reads or not _python_reads(text):
-        walker.unclear(f"code.{this.program.names[0]}", word.span, f"It cannot be shown that this {this.name} program changes nothing.", scene)
+        walker.unclear(
+            f"code.{this.program.names[0]}",
+            word.span,
+            f"It cannot be shown that this {this.name} program changes nothing.",
+            scene,
+        )
 
 
 def _python_reads(text: str) -> bool:
@@ -128,13 +163,31 @@ def _python_reads(text: str) -> bool:
             case ast.Name(id=name):
                 if name.startswith("__"):
                     return False
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Delete() | ast.Global() | ast.With() | ast.AsyncWith():
+            case (
+                ast.FunctionDef()
+                | ast.AsyncFunctionDef()
+                | ast.ClassDef()
+                | ast.Delete()
+                | ast.Global()
+                | ast.With()
+                | ast.AsyncWith()
+            ):
                 return False
             case _:
                 pass
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in _CALLS and node.func.id not in defined:
-            if node.func.id == "open" and len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Constant):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id not in _CALLS
+            and node.func.id not in defined
+        ):
+            if (
+                node.func.id == "open"
+                and len(node.args) == 1
+                and not node.keywords
+                and isinstance(node.args[0], ast.Constant)
+            ):
                 if not paths.is_secret(str(node.args[0].value)):
                     continue
             return False
@@ -148,15 +201,25 @@ def perl(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     words = this.values("-e", "-E", "--eval", "-r", "-p", "--print")
     words = [word for word in words if word.text]
-    if not words and not this.line.args and this.has("-v", "-V", "-m", "--version", "--modules", "--ini", "--rf", "--rc", "--re", "--ri"):
+    if (
+        not words
+        and not this.line.args
+        and this.has("-v", "-V", "-m", "--version", "--modules", "--ini", "--rf", "--rc", "--re", "--ri")
+    ):
         return None
     if this.has("-i"):
         walker.change("code.in-place", this.span, f"{this.name} -i edits files in place.", scene)
     if this.has("-c", "-l") and not words and this.has("-l"):
         return None
     for word in words:
-        simple = re.fullmatch(r"""\s*(?:print|say|puts|echo|console\.log|p|printf)?[\s(]*(?:[\w\s.+*/%,:;-]|"[^"`$@\\]*"|'[^'`]*'|\$[A-Z_.a-z]\b|\\n|[()\[\]])*;?\s*""", word.text)
-        harmless = simple and not re.search(r"(?i)\b(?:system|exec|open|unlink|require|use|import|include|eval|qx|fork|kill|rename|mkdir|process|os|io|dofile|file|shell\w*|do|sysopen)\b|`", word.text)
+        simple = re.fullmatch(
+            r"""\s*(?:print|say|puts|echo|console\.log|p|printf)?[\s(]*(?:[\w\s.+*/%,:;-]|"[^"`$@\\]*"|'[^'`]*'|\$[A-Z_.a-z]\b|\\n|[()\[\]])*;?\s*""",
+            word.text,
+        )
+        harmless = simple and not re.search(
+            r"(?i)\b(?:system|exec|open|unlink|require|use|import|include|eval|qx|fork|kill|rename|mkdir|process|os|io|dofile|file|shell\w*|do|sysopen)\b|`",
+            word.text,
+        )
         if harmless and word.literal and not paths.is_secret(word.text):
             continue
         if re.search(r"\bexec\s*\(?\s*['\"](?:sh|bash|/bin/sh|/bin/bash)['\"]", word.text):
@@ -174,5 +237,10 @@ node = perl
 
 def make(this: Call) -> Flow | None:
     """make runs recipes nobody looked at, even with -n."""
-    this.walker.unclear("exec.make", this.span, "make runs recipes, and shell functions of the makefile, that are not shown here.", this.scene)
+    this.walker.unclear(
+        "exec.make",
+        this.span,
+        "make runs recipes, and shell functions of the makefile, that are not shown here.",
+        this.scene,
+    )
     return None

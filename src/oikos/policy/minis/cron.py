@@ -38,7 +38,7 @@ def crontab(this: Call) -> Flow | None:
 def at(this: Call) -> Flow | None:
     """`at -l` looks, `at -r` deletes, else a job is queued."""
     walker, scene = this.walker, this.scene
-    if this.has("-l", "-V") and not this.has("-r", "-d") or this.has("-c"):
+    if (this.has("-l", "-V") and not this.has("-r", "-d")) or this.has("-c"):
         return None
     if this.has("-r", "-d"):
         walker.destroy("at.remove", this.span, "Deletes a queued job and its text.", scene)

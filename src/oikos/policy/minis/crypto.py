@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import hosts, paths
+from oikos.policy import hosts
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
@@ -19,18 +18,18 @@ def openssl(this: Call) -> Flow | None:
     for word in this.values("-connect", "-host"):
         host = hosts.host_of(word.text)
         if word.literal and not hosts.is_loopback(host):
-            walker.find("openssl.connect", Risk.READ_ONLY, word.span, f"Connects to {host}.", scene, (EffectKind.EGRESS,), host)
-    if this.sub[:1] in (("rsa",), ("pkey",), ("ec",), ("dsa",)) and not this.has("-noout") and not this.has("-pubin") and not this.has("-pubout"):
+            walker.find(
+                "openssl.connect", Risk.READ_ONLY, word.span, f"Connects to {host}.", scene, (EffectKind.EGRESS,), host
+            )
+    if (
+        this.sub[:1] in (("rsa",), ("pkey",), ("ec",), ("dsa",))
+        and not this.has("-noout")
+        and not this.has("-pubin")
+        and not this.has("-pubout")
+    ):
         walker.change("openssl.key", this.span, "Prints a private key.", scene, EffectKind.SENSITIVE)
     if this.sub[:1] in (("rsa",), ("pkey",), ("ec",)) and this.has("-text") and not this.has("-pubin", "-text_pub"):
         walker.change("openssl.key", this.span, "Prints a private key.", scene, EffectKind.SENSITIVE)
-    elif this.sub[:1] in (("rsa",), ("pkey",), ("ec",)) and this.has("-noout") and scene:
-        for finding in walker.report.findings:
-            if finding.rule == "read.secret":
-                break
     if this.sub[:1] == ("pkcs12",) and not this.has("-nokeys", "-noout"):
         walker.change("openssl.key", this.span, "Prints private keys.", scene, EffectKind.SENSITIVE)
     return None
-
-
-__all__ = ["openssl", "paths", "re"]

@@ -6,14 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import environment, judge, paths
+from oikos.policy import environment, paths
 from oikos.policy.scene import Flow
-from oikos.policy.words import HOLE, NOTHING, Tag, Word
+from oikos.policy.words import HOLE, NOTHING, Tag
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
 
-_INTERPRETER = re.compile(r"(?:^|/)(?:python[\d.]*|perl[\d.]*|bash|sh|dash|zsh|ruby|node|php[\d.]*|lua[\d.]*|gdb|vim?|find|awk|tar|env)$")
+_INTERPRETER = re.compile(
+    r"(?:^|/)(?:python[\d.]*|perl[\d.]*|bash|sh|dash|zsh|ruby|node|php[\d.]*|lua[\d.]*|gdb|vim?|find|awk|tar|env)$"
+)
 
 
 def dd(this: Call) -> Flow | None:
@@ -24,13 +26,33 @@ def dd(this: Call) -> Flow | None:
     source = ""
     for word in this.words[1:]:
         name, equals, value = word.text.partition("=")
-        if not equals or name not in ("if", "of", "bs", "ibs", "obs", "count", "skip", "seek", "conv", "status", "iflag", "oflag", "cbs", "iseek", "oseek"):
-            walker.unclear("dd.operand", word.span, f"The dd operand {word.text.replace(HOLE, '…')} is not known.", scene)
+        if not equals or name not in (
+            "if",
+            "of",
+            "bs",
+            "ibs",
+            "obs",
+            "count",
+            "skip",
+            "seek",
+            "conv",
+            "status",
+            "iflag",
+            "oflag",
+            "cbs",
+            "iseek",
+            "oseek",
+        ):
+            walker.unclear(
+                "dd.operand", word.span, f"The dd operand {word.text.replace(HOLE, '…')} is not known.", scene
+            )
         elif name == "if":
             source = value
             if paths.is_block_device(value):
                 tags |= {Tag.BULK, Tag.SECRET}
-                walker.change("read.secret", word.span, f"Reads the raw disk {value}.", scene, EffectKind.SENSITIVE, thing=value)
+                walker.change(
+                    "read.secret", word.span, f"Reads the raw disk {value}.", scene, EffectKind.SENSITIVE, thing=value
+                )
             elif not value.startswith(("/dev/zero", "/dev/urandom")):
                 tags |= {Tag.FILE}
         elif name == "of":
@@ -39,7 +61,9 @@ def dd(this: Call) -> Flow | None:
             wrote = True
             path = paths.normal(value, walker.cwd)
             if any(paths.is_critical(paths.normal(one.partition("=")[2], walker.cwd)) for one in word.spellings()):
-                walker.destroy("dd.device", word.span, f"Overwrites {value}.", scene, *paths.write_effects(path), thing=value)
+                walker.destroy(
+                    "dd.device", word.span, f"Overwrites {value}.", scene, *paths.write_effects(path), thing=value
+                )
                 walker.report.name("device", value, scene.place, Risk.DESTRUCTIVE, "overwrite")
             else:
                 walker.change("dd.write", word.span, f"Writes the file {value.replace(HOLE, '…')}.", scene, thing=value)
@@ -62,12 +86,22 @@ def copy(this: Call) -> Flow | None:
     if this.name == "mv" and path == "/dev/null":
         walker.destroy("mv.null", target.span, "Moving something to /dev/null loses it.", scene)
     if any(word.text == "/dev/null" for word in args) and this.name in ("cp", "install"):
-        walker.destroy("cp.truncate", target.span, f"Empties {target.text}; what it held is lost.", scene, thing=target.text)
+        walker.destroy(
+            "cp.truncate", target.span, f"Empties {target.text}; what it held is lost.", scene, thing=target.text
+        )
     for text in target.spellings():
         where = paths.normal(text, walker.cwd)
-        if paths.is_critical(where) and not where.startswith(("/boot/", "/lib/modules", "/efi")) or paths.is_block_device(where):
-            walker.destroy("write.critical", target.span, f"Replaces {where.replace(HOLE, '…')}: a mistake there locks people out or loses a disk.",
-                           scene, *paths.write_effects(where), thing=where)
+        if (
+            paths.is_critical(where) and not where.startswith(("/boot/", "/lib/modules", "/efi"))
+        ) or paths.is_block_device(where):
+            walker.destroy(
+                "write.critical",
+                target.span,
+                f"Replaces {where.replace(HOLE, '…')}: a mistake there locks people out or loses a disk.",
+                scene,
+                *paths.write_effects(where),
+                thing=where,
+            )
             return None
     effects = paths.write_effects(path)
     if effects:
@@ -75,7 +109,9 @@ def copy(this: Call) -> Flow | None:
     if this.name == "mv":
         for word in args:
             if paths.is_critical(paths.normal(word.text, walker.cwd)) or paths.is_system_tree(word.text):
-                walker.destroy("mv.critical", word.span, f"Takes away {word.text}, which the system needs.", scene, thing=word.text)
+                walker.destroy(
+                    "mv.critical", word.span, f"Takes away {word.text}, which the system needs.", scene, thing=word.text
+                )
     return None
 
 
@@ -96,22 +132,45 @@ def chmod(this: Call) -> Flow | None:
     dashed = [used.name for used in this.line.used if re.fullmatch(r"-[rwxXst]", used.name)]
     files = args if dashed or this.has("--reference") else args[1:]
     recursive = this.has("-R", "--recursive")
-    opens = bool(re.search(r"[0-7]*[2367]$", mode) if mode.isdigit() else re.search(r"(?:^|,)[ugo]*[oa]\w*[+=]\w*w|^\+w", mode))
-    closes = mode in ("000", "0", "0000", "a-rwx", "a-x", "-x") or bool(dashed) and "-x" in dashed
+    opens = bool(
+        re.search(r"[0-7]*[2367]$", mode) if mode.isdigit() else re.search(r"(?:^|,)[ugo]*[oa]\w*[+=]\w*w|^\+w", mode)
+    )
+    closes = mode in ("000", "0", "0000", "a-rwx", "a-x", "-x") or (bool(dashed) and "-x" in dashed)
     if re.search(r"(?:^|,)u?g?\+s|\+s\b", mode) or re.fullmatch(r"[2467][0-7]{3}", mode):
-        walker.find("chmod.setuid", Risk.DESTRUCTIVE if any(_INTERPRETER.search(word.text) for word in files) else Risk.CONFIG_MUTATION,
-                    this.span, "Lets whoever runs the file act as its owner.", scene, (EffectKind.PRIVILEGE,))
+        walker.find(
+            "chmod.setuid",
+            Risk.DESTRUCTIVE if any(_INTERPRETER.search(word.text) for word in files) else Risk.CONFIG_MUTATION,
+            this.span,
+            "Lets whoever runs the file act as its owner.",
+            scene,
+            (EffectKind.PRIVILEGE,),
+        )
     for word in files:
         path = paths.normal(word.text, walker.cwd)
-        system = paths.is_system_tree(path) or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var)(?:/|$)", path) is not None
+        system = (
+            paths.is_system_tree(path) or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var)(?:/|$)", path) is not None
+        )
         secret = paths.is_secret(path) or paths.is_critical(path)
-        if recursive and (mode in ("777", "0777", "a+rwx", "ugo+rwx") or (system and (opens or closes or paths.is_system_tree(path)))):
-            walker.destroy("chmod.tree", word.span, f"Changes the modes of everything under {path}; what they were is lost.", scene,
-                           EffectKind.PRIVILEGE, EffectKind.IRREVERSIBLE, thing=path)
+        if recursive and (
+            mode in ("777", "0777", "a+rwx", "ugo+rwx") or (system and (opens or closes or paths.is_system_tree(path)))
+        ):
+            walker.destroy(
+                "chmod.tree",
+                word.span,
+                f"Changes the modes of everything under {path}; what they were is lost.",
+                scene,
+                EffectKind.PRIVILEGE,
+                EffectKind.IRREVERSIBLE,
+                thing=path,
+            )
         elif secret and (opens or re.search(r"[4567]$", mode)):
-            walker.destroy("chmod.secret", word.span, f"Opens {path} to everyone.", scene, EffectKind.PRIVILEGE, thing=path)
+            walker.destroy(
+                "chmod.secret", word.span, f"Opens {path} to everyone.", scene, EffectKind.PRIVILEGE, thing=path
+            )
         elif closes and (path.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/lib"))):
-            walker.destroy("chmod.program", word.span, f"Nobody can run {path} any more.", scene, EffectKind.OUTAGE, thing=path)
+            walker.destroy(
+                "chmod.program", word.span, f"Nobody can run {path} any more.", scene, EffectKind.OUTAGE, thing=path
+            )
     return None
 
 
@@ -124,10 +183,19 @@ def chown(this: Call) -> Flow | None:
         if this.has("-R", "--recursive") and (
             path in ("/", "/*") or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var|root|dev)/?\*?$", path)
         ):
-            walker.destroy("chown.tree", word.span, f"Changes the owner of everything under {path}; who owned what is lost.", scene,
-                           EffectKind.PRIVILEGE, EffectKind.IRREVERSIBLE, thing=path)
+            walker.destroy(
+                "chown.tree",
+                word.span,
+                f"Changes the owner of everything under {path}; who owned what is lost.",
+                scene,
+                EffectKind.PRIVILEGE,
+                EffectKind.IRREVERSIBLE,
+                thing=path,
+            )
         elif paths.is_critical(path) or paths.is_secret(path):
-            walker.destroy("chown.critical", word.span, f"Changes the owner of {path}.", scene, EffectKind.PRIVILEGE, thing=path)
+            walker.destroy(
+                "chown.critical", word.span, f"Changes the owner of {path}.", scene, EffectKind.PRIVILEGE, thing=path
+            )
     return None
 
 
@@ -135,14 +203,27 @@ def setcap(this: Call) -> Flow | None:
     """Capabilities on an interpreter give them to whoever can start it."""
     for word in this.line.args[1:] if len(this.line.args) > 1 else this.line.args:
         if _INTERPRETER.search(word.text) and "-r" not in [used.name for used in this.line.used]:
-            this.walker.destroy("setcap.interpreter", word.span, f"Whoever can start {word.text} gets the capability.", this.scene, EffectKind.PRIVILEGE, thing=word.text)
+            this.walker.destroy(
+                "setcap.interpreter",
+                word.span,
+                f"Whoever can start {word.text} gets the capability.",
+                this.scene,
+                EffectKind.PRIVILEGE,
+                thing=word.text,
+            )
     return None
 
 
 def modprobe(this: Call) -> Flow | None:
     """Unloading modules only the shell can name may take away the network driver."""
     if (this.has("-r", "--remove") or this.name == "rmmod") and any(not word.literal for word in this.line.args):
-        this.walker.destroy("modprobe.unbounded", this.span, "Unloads modules nobody listed; the network driver may be among them.", this.scene, EffectKind.CONNECTIVITY)
+        this.walker.destroy(
+            "modprobe.unbounded",
+            this.span,
+            "Unloads modules nobody listed; the network driver may be among them.",
+            this.scene,
+            EffectKind.CONNECTIVITY,
+        )
     return None
 
 
@@ -150,9 +231,17 @@ def printenv(this: Call) -> Flow | None:
     """`printenv NAME` shows one variable; without a name all, passwords among them."""
     for word in this.line.args:
         if not word.literal or environment.is_secretive(word.text):
-            this.walker.change("printenv.secret", word.span, f"Prints the variable {word.text.replace(HOLE, '…')}, which may be a password.", this.scene, EffectKind.SENSITIVE)
+            this.walker.change(
+                "printenv.secret",
+                word.span,
+                f"Prints the variable {word.text.replace(HOLE, '…')}, which may be a password.",
+                this.scene,
+                EffectKind.SENSITIVE,
+            )
     if not this.line.args:
-        this.walker.change("env.dump", this.span, "Prints the environment, passwords among it.", this.scene, EffectKind.SENSITIVE)
+        this.walker.change(
+            "env.dump", this.span, "Prints the environment, passwords among it.", this.scene, EffectKind.SENSITIVE
+        )
     return None
 
 
@@ -162,7 +251,13 @@ def ps(this: Call) -> Flow | None:
         if word.literal and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", word.text) and not word.text.startswith("-"):
             value_of = [used.value for used in this.line.used]
             if word not in value_of:
-                this.walker.change("ps.environment", word.span, "Shows the environment of processes, passwords among it.", this.scene, EffectKind.SENSITIVE)
+                this.walker.change(
+                    "ps.environment",
+                    word.span,
+                    "Shows the environment of processes, passwords among it.",
+                    this.scene,
+                    EffectKind.SENSITIVE,
+                )
     return None
 
 
@@ -183,6 +278,3 @@ def tee(this: Call) -> Flow | None:
     for word in this.line.args:
         redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, "data", frozenset())
     return Flow(scene.stdin.tags, scene.stdin.text, True)
-
-
-__all__ = ["Word", "chmod", "chown", "copy", "date", "dd", "judge", "ps", "remove", "tee"]

@@ -1,13 +1,14 @@
 """find and fd: expressions whose predicates run, write or delete."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oikos.domain.verdict import EffectKind
-from oikos.policy import judge, paths, unwrap
+from oikos.domain.verdict import EffectKind, Risk
+from oikos.policy import judge, paths
 from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
 
@@ -45,12 +46,24 @@ def find(this: Call) -> Flow | None:
         at += 1
         if not word.literal:
             if in_expression:
-                walker.unclear("dynamic.find", word.span, "This word is only known when the shell runs; it could be -delete or -exec.", scene)
+                walker.unclear(
+                    "dynamic.find",
+                    word.span,
+                    "This word is only known when the shell runs; it could be -delete or -exec.",
+                    scene,
+                )
             elif word.could_be_option() and not word.values:
-                tame = not word.splits and not word.text.startswith(HOLE) or (word.hints and word.hints[0].startswith(("/", ".")))
+                tame = (not word.splits and not word.text.startswith(HOLE)) or (
+                    word.hints and word.hints[0].startswith(("/", "."))
+                )
                 wide = word.kind is WordKind.GLOB and not word.could_be_option_glob()
                 if not tame and not wide:
-                    walker.unclear("dynamic.find", word.span, "This word is only known when the shell runs; it could be -delete or -exec.", scene)
+                    walker.unclear(
+                        "dynamic.find",
+                        word.span,
+                        "This word is only known when the shell runs; it could be -delete or -exec.",
+                        scene,
+                    )
             starts.append(word)
             continue
         if text in _NO_VALUE:
@@ -72,7 +85,7 @@ def find(this: Call) -> Flow | None:
             in_expression = True
             start = next((one.text for one in starts if one.literal), ".")
             walker.destroy("find.delete", word.span, "Deletes every file it finds.", scene, thing=start)
-            walker.report.name("file", start, scene.place, judge.Risk.DESTRUCTIVE, "delete")
+            walker.report.name("file", start, scene.place, Risk.DESTRUCTIVE, "delete")
         elif text in _WRITES or text == "-fprintf":
             in_expression = True
             if at < len(words):
@@ -83,7 +96,12 @@ def find(this: Call) -> Flow | None:
             at = _run(this, words, at, patterns, starts, ask=text.startswith("-ok"))
         elif text.startswith("-") or in_expression:
             in_expression = True
-            walker.unclear(f"opt.unknown.find.{re.sub(r'[^a-z0-9-]', '_', text)[:30]}", word.span, f"The find test {text} is not known.", scene)
+            walker.unclear(
+                f"opt.unknown.find.{re.sub(r'[^a-z0-9-]', '_', text)[:30]}",
+                word.span,
+                f"The find test {text} is not known.",
+                scene,
+            )
         else:
             starts.append(word)
     if secret:
@@ -104,13 +122,19 @@ def _secret_tag(patterns: list[str], starts: list[Word]) -> Tags:
 def _run(this: Call, words: list[Word], at: int, patterns: list[str], starts: list[Word], *, ask: bool) -> int:
     """Judge the command of -exec; returns the index behind it."""
     begin = at
-    while at < len(words) and words[at].text != ";" and not (words[at].text == "+" and at > begin and words[at - 1].text == "{}"):
+    while (
+        at < len(words)
+        and words[at].text != ";"
+        and not (words[at].text == "+" and at > begin and words[at - 1].text == "{}")
+    ):
         at += 1
     inner = words[begin:at]
     if not inner:
         return at + 1
     secret = _secret_tag(patterns, starts)
-    hints = tuple(f"{start.text.rstrip('/')}/{pattern}" for start in starts[:2] or [Word(".")] for pattern in patterns[:2])
+    hints = tuple(
+        f"{start.text.rstrip('/')}/{pattern}" for start in starts[:2] or [Word(".")] for pattern in patterns[:2]
+    )
     filled = [
         Word(word.text.replace("{}", HOLE), WordKind.DYNAMIC, word.span, False, word.tags | {Tag.FILE} | secret,
              tuple(), hints)
@@ -121,7 +145,9 @@ def _run(this: Call, words: list[Word], at: int, patterns: list[str], starts: li
     # find hands over paths that begin with a starting point, so `{}` alone cannot become an option.
     safe_start = all(not start.text.startswith(("-", HOLE)) for start in starts)
     filled = [
-        replace(word, text="./" + word.text) if word.text == HOLE and safe_start and index and word.kind is WordKind.DYNAMIC else word
+        replace(word, text="./" + word.text)
+        if word.text == HOLE and safe_start and index and word.kind is WordKind.DYNAMIC
+        else word
         for index, word in enumerate(filled)
     ]
     if inner[0].text == "{}":
@@ -129,8 +155,14 @@ def _run(this: Call, words: list[Word], at: int, patterns: list[str], starts: li
         return at + 1
     before = len(this.walker.report.findings)
     this.walker.command(filled, replace(this.scene.inside("find -exec"), stdin=EMPTY, inserted=frozenset((Tag.FILE,))))
-    if secret and not any(f.effects for f in this.walker.report.findings[before:]) and inner[0].text not in ("ls", "stat", "test", "echo", "du", "file"):
-        this.walker.change("read.secret", inner[0].span, "Reads private keys it finds by name.", this.scene, EffectKind.SENSITIVE)
+    if (
+        secret
+        and not any(f.effects for f in this.walker.report.findings[before:])
+        and inner[0].text not in ("ls", "stat", "test", "echo", "du", "file")
+    ):
+        this.walker.change(
+            "read.secret", inner[0].span, "Reads private keys it finds by name.", this.scene, EffectKind.SENSITIVE
+        )
     return at + 1
 
 
@@ -145,6 +177,3 @@ def fd(this: Call) -> Flow | None:
                 this.walker.command([*inner, Word(HOLE, WordKind.DYNAMIC, word.span, False, _EMITS)], inside)
             break
     return Flow(_EMITS, None, True)
-
-
-__all__ = ["fd", "find", "unwrap"]

@@ -20,7 +20,9 @@ _ACTION = re.compile(
     r"deploy|trigger|webhook|hook/|exec|execute|run(?:=|/|$)|quit|reload|unlock|lock(?:=|/|$)|open(?:=|/|$)|close(?:=|/|$)|write|insert|create|add(?:=|/|$)|"
     r"logout|unsubscribe|relay/\d\?|-/quit|scan/start|backup/start|wol|wake|send(?:=|/|$)|publish|arm(?:=|/|$)|disarm)"
 )
-_SQL_WRITE = re.compile(r"(?i)\b(?:drop|truncate|delete|insert|alter|create|update|grant|optimize|rename|attach|detach|kill)(?:\s|%20|\+)")
+_SQL_WRITE = re.compile(
+    r"(?i)\b(?:drop|truncate|delete|insert|alter|create|update|grant|optimize|rename|attach|detach|kill)(?:\s|%20|\+)"
+)
 _SAFE_SCHEME = re.compile(r"(?i)^(?:https?://)?(?![a-z][a-z0-9+.-]*://)")
 
 
@@ -28,7 +30,7 @@ def judge_url(this: Call, word: Word, *, method: str = "GET") -> str:
     """Judge one URL of a GET or HEAD; returns its host."""
     walker, scene = this.walker, this.scene
     host = ""
-    for text in (word.values or (word.text,)):
+    for text in word.values or (word.text,):
         scheme = re.match(r"(?i)([a-z][a-z0-9+.-]*)://", text)
         if scheme and scheme.group(1).lower() not in ("http", "https", "ws", "wss"):
             _scheme(this, word, scheme.group(1).lower(), text)
@@ -38,16 +40,36 @@ def judge_url(this: Call, word: Word, *, method: str = "GET") -> str:
         action = _ACTION.search(rest)
         if action or _SQL_WRITE.search(rest.replace("+", " ")):
             what = action.group().strip("?&/=_.-") if action else "a statement"
-            walker.change("http.action", word.span, f"The address asks for an action ({what}), although it is only fetched.", scene)
-        if re.search(r"(?i)/secrets?(?:/|$|\?)|/(?:access_?)?tokens?(?:/|$)|/v1/(?:kv|secret)/|computeMetadata.*token|iam/security-credentials", rest):
-            walker.change("http.secret", word.span, "The address names a secret.", scene, EffectKind.SENSITIVE, thing=host)
+            walker.change(
+                "http.action",
+                word.span,
+                f"The address asks for an action ({what}), although it is only fetched.",
+                scene,
+            )
+        if re.search(
+            r"(?i)/secrets?(?:/|$|\?)|/(?:access_?)?tokens?(?:/|$)|/v1/(?:kv|secret)/|computeMetadata.*token|iam/security-credentials",
+            rest,
+        ):
+            walker.change(
+                "http.secret", word.span, "The address names a secret.", scene, EffectKind.SENSITIVE, thing=host
+            )
     if not word.literal and not word.values:
         tags = word.tags
         if Tag.SECRET in tags:
-            walker.destroy("egress.secret", word.span, "Secret material leaves in an address.", scene, EffectKind.EGRESS, EffectKind.SENSITIVE, thing=host)
+            walker.destroy(
+                "egress.secret",
+                word.span,
+                "Secret material leaves in an address.",
+                scene,
+                EffectKind.EGRESS,
+                EffectKind.SENSITIVE,
+                thing=host,
+            )
         elif tags & {Tag.FILE, Tag.BULK, Tag.DECODED, Tag.NETWORK} and scene.inserted is None:
-            walker.change("egress.data", word.span, "Contents of files leave in an address.", scene, EffectKind.EGRESS, thing=host)
-        elif word.splits and tags or word.text[:1] == HOLE and word.splits:
+            walker.change(
+                "egress.data", word.span, "Contents of files leave in an address.", scene, EffectKind.EGRESS, thing=host
+            )
+        elif (word.splits and tags) or (word.text[:1] == HOLE and word.splits):
             walker.unclear("http.dynamic", word.span, "The address is only known when the shell runs.", scene)
     if host and not hosts.is_loopback(host):
         walker.find("http.host", Risk.READ_ONLY, word.span, f"Asks {host}.", scene, (EffectKind.EGRESS,), host)
@@ -59,18 +81,45 @@ def _scheme(this: Call, word: Word, scheme: str, text: str) -> None:
     if scheme == "file":
         path = re.sub(r"(?i)^file://[^/]*", "", text)
         if paths.is_secret(path):
-            walker.change("read.secret", word.span, f"Shows {path}, which is secret material.", scene, EffectKind.SENSITIVE, thing=path)
+            walker.change(
+                "read.secret",
+                word.span,
+                f"Shows {path}, which is secret material.",
+                scene,
+                EffectKind.SENSITIVE,
+                thing=path,
+            )
         else:
             walker.change("http.scheme", word.span, "Reads a file through an address.", scene)
     elif re.search(r"(?i)flush_?all|flushdb|shutdown|delete|drop", text):
         walker.destroy("http.smuggle", word.span, f"Sends a destructive command through the scheme {scheme}.", scene)
     elif scheme in ("ftp", "ftps", "sftp") and text.endswith("/"):
-        walker.change("http.scheme", word.span, f"The scheme {scheme} is not a plain look.", scene, EffectKind.EGRESS, thing=hosts.host_of(text))
+        walker.change(
+            "http.scheme",
+            word.span,
+            f"The scheme {scheme} is not a plain look.",
+            scene,
+            EffectKind.EGRESS,
+            thing=hosts.host_of(text),
+        )
     else:
         walker.unclear("http.scheme", word.span, f"The scheme {scheme} is not a plain look.", scene)
 
 
-_CURL_DATA = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form", "--form-string", "-T", "--upload-file")
+_CURL_DATA = (
+    "-d",
+    "--data",
+    "--data-ascii",
+    "--data-binary",
+    "--data-raw",
+    "--data-urlencode",
+    "--json",
+    "-F",
+    "--form",
+    "--form-string",
+    "-T",
+    "--upload-file",
+)
 
 
 def curl(this: Call) -> Flow | None:
@@ -87,31 +136,84 @@ def curl(this: Call) -> Flow | None:
         if method == "DELETE" or HOLE in method:
             walker.destroy("http.delete", word.span, f"Deletes something on {host}.", scene, thing=host)
         else:
-            walker.change("http.method", word.span, f"Sends a {method} request, which may change something on {host}.", scene, EffectKind.EGRESS, thing=host)
+            walker.change(
+                "http.method",
+                word.span,
+                f"Sends a {method} request, which may change something on {host}.",
+                scene,
+                EffectKind.EGRESS,
+                thing=host,
+            )
     body = [used for used in this.line.used if used.name in _CURL_DATA]
     for used in body:
         value = used.value
         text = value.text if value else ""
-        if get and used.name.startswith(("-d", "--data")) and "@" not in text[:1] and value is not None and not (value.tags & {Tag.SECRET, Tag.FILE}):
+        if (
+            get
+            and used.name.startswith(("-d", "--data"))
+            and "@" not in text[:1]
+            and value is not None
+            and not (value.tags & {Tag.SECRET, Tag.FILE})
+        ):
             if _ACTION.search("?" + text):
                 walker.change("http.action", used.word.span, "The query asks for an action.", scene)
             continue
-        if not (method in ("GET", "HEAD")) or text.startswith("@"):
-            walker.change("http.body", used.word.span, f"Sends data to {host or 'another machine'}.", scene, EffectKind.EGRESS, thing=host)
-        elif method:
-            walker.change("http.body", used.word.span, f"Sends data to {host or 'another machine'}.", scene, EffectKind.EGRESS, thing=host)
+        if method not in ("GET", "HEAD") or text.startswith("@") or method:
+            walker.change(
+                "http.body",
+                used.word.span,
+                f"Sends data to {host or 'another machine'}.",
+                scene,
+                EffectKind.EGRESS,
+                thing=host,
+            )
         _leak(this, used.word if value is None else value, text, host, upload=True)
-    for name in ("-H", "--header", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "--url-query", "--variable", "--expand-url", "--proxy-header", "-u", "--user"):
+    for name in (
+        "-H",
+        "--header",
+        "-b",
+        "--cookie",
+        "-A",
+        "--user-agent",
+        "-e",
+        "--referer",
+        "--url-query",
+        "--variable",
+        "--expand-url",
+        "--proxy-header",
+        "-u",
+        "--user",
+    ):
         for word in this.values(name):
-            file = word.text[1:] if word.text.startswith("@") else re.sub(r"^[^@=]*@", "", word.text) if name in ("--url-query", "--variable") else ""
+            file = (
+                word.text[1:]
+                if word.text.startswith("@")
+                else re.sub(r"^[^@=]*@", "", word.text)
+                if name in ("--url-query", "--variable")
+                else ""
+            )
             if name in ("-b", "--cookie") and "=" not in word.text:
                 file = word.text
             if name not in ("-u", "--user"):
                 _leak(this, word, ("@" + file) if file else "", host, upload=False)
             if file and name not in ("-b", "--cookie") and not paths.is_secret(file):
-                walker.change("http.file", word.span, f"Takes the text of a request from the file {file.replace(HOLE, '…')}.", scene, EffectKind.EGRESS, thing=host)
+                walker.change(
+                    "http.file",
+                    word.span,
+                    f"Takes the text of a request from the file {file.replace(HOLE, '…')}.",
+                    scene,
+                    EffectKind.EGRESS,
+                    thing=host,
+                )
             elif Tag.SECRET not in word.tags and word.tags & {Tag.FILE, Tag.BULK} and name not in ("-u", "--user"):
-                walker.change("egress.data", word.span, "Contents of files go into a request.", scene, EffectKind.EGRESS, thing=host)
+                walker.change(
+                    "egress.data",
+                    word.span,
+                    "Contents of files go into a request.",
+                    scene,
+                    EffectKind.EGRESS,
+                    thing=host,
+                )
             override = re.match(r"(?i)x-http-method(?:-override)?\s*:\s*(\w+)", word.text)
             if override:
                 walker.change("http.method", word.span, f"Asks for the method {override.group(1)} in a header.", scene)
@@ -119,8 +221,22 @@ def curl(this: Call) -> Flow | None:
         judge_url(this, word)
     for word in this.line.loose:
         if word not in urls:
-            walker.unclear("dynamic.curl", word.span, "This word is only known when the shell runs, and curl has options that change things.", scene)
-    if body and scene.stdin.tags and host and any((used.value.text if used.value else "") in ("@-", "-", "@/dev/stdin", ".") or used.name in ("-T", "--upload-file") for used in body):
+            walker.unclear(
+                "dynamic.curl",
+                word.span,
+                "This word is only known when the shell runs, and curl has options that change things.",
+                scene,
+            )
+    if (
+        body
+        and scene.stdin.tags
+        and host
+        and any(
+            (used.value.text if used.value else "") in ("@-", "-", "@/dev/stdin", ".")
+            or used.name in ("-T", "--upload-file")
+            for used in body
+        )
+    ):
         _stdin_leak(this, host)
     return Flow(frozenset((Tag.NETWORK,)), None, True)
 
@@ -130,18 +246,47 @@ def _leak(this: Call, word: Word, text: str, host: str, *, upload: bool) -> None
     files = [piece for piece in re.split(r"[=,;]", text) if piece.startswith(("@", "<"))]
     named = [piece[1:] for piece in files] + ([text] if upload and "/" in text else [])
     if Tag.SECRET in word.tags or any(paths.is_secret(name, this.walker.cwd) for name in named):
-        this.walker.destroy("egress.secret", word.span, f"Secret material goes to {host or 'another machine'}; that cannot be taken back.", this.scene,
-                            EffectKind.EGRESS, EffectKind.SENSITIVE, thing=host)
+        this.walker.destroy(
+            "egress.secret",
+            word.span,
+            f"Secret material goes to {host or 'another machine'}; that cannot be taken back.",
+            this.scene,
+            EffectKind.EGRESS,
+            EffectKind.SENSITIVE,
+            thing=host,
+        )
     elif upload and hosts.is_third_party(host) and word.tags & {Tag.BULK, Tag.FILE}:
-        this.walker.destroy("egress.bulk", word.span, f"Data goes to {host}; that cannot be taken back.", this.scene, EffectKind.EGRESS, thing=host)
+        this.walker.destroy(
+            "egress.bulk",
+            word.span,
+            f"Data goes to {host}; that cannot be taken back.",
+            this.scene,
+            EffectKind.EGRESS,
+            thing=host,
+        )
 
 
 def _stdin_leak(this: Call, host: str) -> None:
     tags = this.scene.stdin.tags
     if Tag.SECRET in tags:
-        this.walker.destroy("egress.secret", this.span, f"Secret material goes to {host}; that cannot be taken back.", this.scene, EffectKind.EGRESS, EffectKind.SENSITIVE, thing=host)
+        this.walker.destroy(
+            "egress.secret",
+            this.span,
+            f"Secret material goes to {host}; that cannot be taken back.",
+            this.scene,
+            EffectKind.EGRESS,
+            EffectKind.SENSITIVE,
+            thing=host,
+        )
     elif hosts.is_third_party(host) and tags & {Tag.BULK, Tag.FILE}:
-        this.walker.destroy("egress.bulk", this.span, f"Data goes to {host}; that cannot be taken back.", this.scene, EffectKind.EGRESS, thing=host)
+        this.walker.destroy(
+            "egress.bulk",
+            this.span,
+            f"Data goes to {host}; that cannot be taken back.",
+            this.scene,
+            EffectKind.EGRESS,
+            thing=host,
+        )
 
 
 def wget(this: Call) -> Flow | None:
@@ -153,10 +298,25 @@ def wget(this: Call) -> Flow | None:
         walker.unclear("wget.delete", this.span, "Downloads files and deletes them again.", scene)
     if not this.has("--spider"):
         if out is None:
-            walker.change("wget.write", this.span, "Downloads into a file.", scene, EffectKind.EGRESS if not hosts.is_loopback(host) else EffectKind.EGRESS, thing=host)
+            walker.change(
+                "wget.write",
+                this.span,
+                "Downloads into a file.",
+                scene,
+                EffectKind.EGRESS,
+                thing=host,
+            )
         elif not (out.literal and (out.text == "-" or paths.is_sink(out.text))):
             this_path = paths.normal(out.text, walker.cwd)
-            walker.find("wget.write", Risk.CONFIG_MUTATION, out.span, f"Downloads into {out.text.replace(HOLE, '…')}.", scene, paths.write_effects(this_path), this_path)
+            walker.find(
+                "wget.write",
+                Risk.CONFIG_MUTATION,
+                out.span,
+                f"Downloads into {out.text.replace(HOLE, '…')}.",
+                scene,
+                paths.write_effects(this_path),
+                this_path,
+            )
     for name in ("--post-data", "--body-data", "--post-file", "--body-file"):
         for word in this.values(name):
             walker.change("http.body", word.span, f"Sends data to {host}.", scene, EffectKind.EGRESS, thing=host)
@@ -165,7 +325,9 @@ def wget(this: Call) -> Flow | None:
         if word.text.upper() == "DELETE":
             walker.destroy("http.delete", word.span, f"Deletes something on {host}.", scene, thing=host)
         elif word.text.upper() not in ("GET", "HEAD") or not word.literal:
-            walker.change("http.method", word.span, f"Sends a {word.text} request.", scene, EffectKind.EGRESS, thing=host)
+            walker.change(
+                "http.method", word.span, f"Sends a {word.text} request.", scene, EffectKind.EGRESS, thing=host
+            )
     for name in ("--header", "-U", "--user-agent", "--referer"):
         for word in this.values(name):
             _leak(this, word, "", host, upload=False)
@@ -187,8 +349,14 @@ def httpie(this: Call) -> Flow | None:
     items = [word for word in args[1:] if re.search(r"[^=]=[^=]|:=|@|=$", word.text) and "==" not in word.text]
     if method == "DELETE":
         walker.destroy("http.delete", this.span, "Deletes something.", scene)
-    elif method not in ("GET", "HEAD", "OPTIONS") or items or scene.stdin.piped and scene.stdin.tags:
-        walker.change("http.method", this.span, f"Sends a {method if method != 'GET' else 'POST'} request.", scene, EffectKind.EGRESS)
+    elif method not in ("GET", "HEAD", "OPTIONS") or items or (scene.stdin.piped and scene.stdin.tags):
+        walker.change(
+            "http.method",
+            this.span,
+            f"Sends a {method if method != 'GET' else 'POST'} request.",
+            scene,
+            EffectKind.EGRESS,
+        )
     for word in args[:1]:
         judge_url(this, word)
     return Flow(frozenset((Tag.NETWORK,)), None, True)

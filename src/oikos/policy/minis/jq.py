@@ -18,11 +18,32 @@ def jq(this: Call) -> Flow | None:
     for word in this.line.args[:1]:
         for text in word.spellings():
             if "$ENV" in text or "env." in text.replace(".env.", "") or text.strip() in ("env", "$ENV"):
-                walker.change("jq.env", word.span, "The filter prints the environment, passwords among it.", scene, EffectKind.SENSITIVE)
-    for word in [*(word for index, word in enumerate(this.line.args) if index or word.text[:1] in ("/", "~")), *(used.value for used in this.line.used if used.value)]:
+                walker.change(
+                    "jq.env",
+                    word.span,
+                    "The filter prints the environment, passwords among it.",
+                    scene,
+                    EffectKind.SENSITIVE,
+                )
+    for word in [
+        *(word for index, word in enumerate(this.line.args) if index or word.text[:1] in ("/", "~")),
+        *(used.value for used in this.line.used if used.value),
+    ]:
         if paths.is_secret(word.text, walker.cwd):
-            walker.change("read.secret", word.span, f"Shows {word.text}, which is secret material.", scene, EffectKind.SENSITIVE, thing=word.text)
+            walker.change(
+                "read.secret",
+                word.span,
+                f"Shows {word.text}, which is secret material.",
+                scene,
+                EffectKind.SENSITIVE,
+                thing=word.text,
+            )
     for word in this.line.loose:
         if word.splits and word.could_be_option() and word.kind.value == "dynamic" and word.tags:
-            walker.unclear("dynamic.jq", word.span, "This word is only known when the shell runs; it could be an option of jq.", scene)
+            walker.unclear(
+                "dynamic.jq",
+                word.span,
+                "This word is only known when the shell runs; it could be an option of jq.",
+                scene,
+            )
     return None

@@ -1,5 +1,6 @@
 """Network tools: addresses, links, routes, firewalls, name queries, raw connections."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -66,7 +67,12 @@ def ip(this: Call) -> Flow | None:
             if text in ("-l", "-loops", "-rc", "-rcvbuf", "-f", "-family", "-n", "-netns"):
                 at += 1
         elif not _GLOBALS.fullmatch(text):
-            walker.unclear("opt.unknown.ip." + text.lstrip("-")[:20], words[at].span, f"The option {text} of ip is not known.", scene)
+            walker.unclear(
+                "opt.unknown.ip." + text.lstrip("-")[:20],
+                words[at].span,
+                f"The option {text} of ip is not known.",
+                scene,
+            )
         at += 1
     if at >= len(words):
         return None
@@ -77,7 +83,9 @@ def ip(this: Call) -> Flow | None:
     thing = {"neighbour": "neighbor", "tunl": "tunnel", "tap": "tuntap", "ntbl": "ntable"}.get(thing, thing)
     rest = words[at + 1 :]
     if not thing:
-        walker.unclear("sub.unknown.ip", words[at].span, f"`ip {words[at].text}` is not a command this classifier knows.", scene)
+        walker.unclear(
+            "sub.unknown.ip", words[at].span, f"`ip {words[at].text}` is not a command this classifier knows.", scene
+        )
         return None
     if thing == "help":
         return None
@@ -100,7 +108,12 @@ def ip(this: Call) -> Flow | None:
         return None
     if not verb and thing in ("monitor", "netconf", "address", "link", "neighbor", "maddress", "tunnel"):
         # `ip addr eth0` is no command in current versions, `ip link eth0` shows.
-        walker.unclear(f"sub.unknown.ip.{thing}", rest[0].span, f"`ip {thing} {rest[0].text}` is not a command this classifier knows.", scene)
+        walker.unclear(
+            f"sub.unknown.ip.{thing}",
+            rest[0].span,
+            f"`ip {thing} {rest[0].text}` is not a command this classifier knows.",
+            scene,
+        )
         return None
     if verb in _LOOKS:
         for word in rest[1:]:
@@ -115,6 +128,7 @@ def _change(this: Call, thing: str, verb: str, args: list[str], text: str) -> No
     walker, scene, rule = this.walker, this.scene, f"ip.{thing}.{verb}"
     device = next((args[index + 1] for index, word in enumerate(args[:-1]) if word == "dev"), args[0] if args else "")
     default = any(word in ("default", "0.0.0.0/0", "::/0", "0/0") for word in args) or (thing == "route" and not args)
+
     def cuts(why: str) -> None:
         walker.destroy(rule, this.span, why, scene, EffectKind.CONNECTIVITY, thing=device)
 
@@ -132,9 +146,23 @@ def _change(this: Call, thing: str, verb: str, args: list[str], text: str) -> No
         case "rule", "flush" | "delete" if verb == "flush":
             cuts("Empties the routing rules.")
         case "netns", "delete":
-            walker.destroy(rule, this.span, "Removes a network namespace and what runs in it.", scene, EffectKind.CONNECTIVITY, thing=device)
+            walker.destroy(
+                rule,
+                this.span,
+                "Removes a network namespace and what runs in it.",
+                scene,
+                EffectKind.CONNECTIVITY,
+                thing=device,
+            )
         case _:
-            walker.change(rule, this.span, f"`ip {thing} {text}` changes the network.", scene, EffectKind.CONNECTIVITY, thing=device)
+            walker.change(
+                rule,
+                this.span,
+                f"`ip {thing} {text}` changes the network.",
+                scene,
+                EffectKind.CONNECTIVITY,
+                thing=device,
+            )
 
 
 def _xfrm(this: Call, words: list[str]) -> Flow | None:
@@ -154,14 +182,30 @@ def ifconfig(this: Call) -> Flow | None:
     args = [word for word in this.words[1:] if not re.fullmatch(r"-[asv]+", word.text)]
     for word in args:
         if word.text.startswith("-") and word.text != "-promisc":
-            this.walker.unclear("opt.unknown.ifconfig", word.span, f"The option {word.text} of ifconfig is not known.", this.scene)
+            this.walker.unclear(
+                "opt.unknown.ifconfig", word.span, f"The option {word.text} of ifconfig is not known.", this.scene
+            )
     if len(args) <= 1:
         return None
     texts = [word.text for word in args]
     if "down" in texts or "0.0.0.0" in texts or "del" in texts:
-        this.walker.destroy("ifconfig.down", this.span, f"Takes {texts[0]} down; it may carry the way in.", this.scene, EffectKind.CONNECTIVITY, thing=texts[0])
+        this.walker.destroy(
+            "ifconfig.down",
+            this.span,
+            f"Takes {texts[0]} down; it may carry the way in.",
+            this.scene,
+            EffectKind.CONNECTIVITY,
+            thing=texts[0],
+        )
     else:
-        this.walker.change("ifconfig.change", this.span, f"Changes the interface {texts[0]}.", this.scene, EffectKind.CONNECTIVITY, thing=texts[0])
+        this.walker.change(
+            "ifconfig.change",
+            this.span,
+            f"Changes the interface {texts[0]}.",
+            this.scene,
+            EffectKind.CONNECTIVITY,
+            thing=texts[0],
+        )
     return None
 
 
@@ -172,15 +216,45 @@ def dns(this: Call) -> Flow | None:
         if word.literal and word.text.startswith("@"):
             server = word.text[1:]
             if not hosts.is_loopback(server):
-                walker.find("dns.server", Risk.READ_ONLY, word.span, f"Asks the name server {server}.", scene, (EffectKind.EGRESS,), server)
+                walker.find(
+                    "dns.server",
+                    Risk.READ_ONLY,
+                    word.span,
+                    f"Asks the name server {server}.",
+                    scene,
+                    (EffectKind.EGRESS,),
+                    server,
+                )
         if word.kind.value == "dynamic" and word.tags & {Tag.FILE, Tag.BULK, Tag.NETWORK, Tag.SECRET}:
             if Tag.SECRET in word.tags:
-                walker.destroy("egress.secret", word.span, "Secret material leaves in a name query.", scene, EffectKind.EGRESS, EffectKind.SENSITIVE)
+                walker.destroy(
+                    "egress.secret",
+                    word.span,
+                    "Secret material leaves in a name query.",
+                    scene,
+                    EffectKind.EGRESS,
+                    EffectKind.SENSITIVE,
+                )
             elif scene.inserted is None:
-                walker.change("egress.data", word.span, "Contents of files leave in a name query.", scene, EffectKind.EGRESS)
-        elif word.kind.value == "dynamic" and "." in word.text.strip(HOLE) and any(hosts.is_third_party(text.replace(HOLE, "x").strip(".")) for text in (word.text,)) and word.tags:
-            walker.change("egress.data", word.span, "Data of this machine leaves in a name query.", scene, EffectKind.EGRESS)
-        if word.kind.value == "dynamic" and word.text[:1] == HOLE and word.splits and word.tags & {Tag.UNKNOWN} and len(this.words) == 2:
+                walker.change(
+                    "egress.data", word.span, "Contents of files leave in a name query.", scene, EffectKind.EGRESS
+                )
+        elif (
+            word.kind.value == "dynamic"
+            and "." in word.text.strip(HOLE)
+            and any(hosts.is_third_party(text.replace(HOLE, "x").strip(".")) for text in (word.text,))
+            and word.tags
+        ):
+            walker.change(
+                "egress.data", word.span, "Data of this machine leaves in a name query.", scene, EffectKind.EGRESS
+            )
+        if (
+            word.kind.value == "dynamic"
+            and word.text[:1] == HOLE
+            and word.splits
+            and word.tags & {Tag.UNKNOWN}
+            and len(this.words) == 2
+        ):
             continue
     return None
 
@@ -190,28 +264,69 @@ def netcat(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     texts = [word.text for word in this.words[1:]]
     joined = " ".join(texts)
-    runs = any(re.fullmatch(r"-[a-zA-Z]*[ec]|--exec|--sh-exec|--lua-exec|-[ec]\S+", text) and not re.fullmatch(r"-[zvwunN46]+c?", text) for text in texts)
+    runs = any(
+        re.fullmatch(r"-[a-zA-Z]*[ec]|--exec|--sh-exec|--lua-exec|-[ec]\S+", text)
+        and not re.fullmatch(r"-[zvwunN46]+c?", text)
+        for text in texts
+    )
     if this.name == "socat":
         runs = bool(re.search(r"(?i)\b(?:exec|system|shell):", joined))
     host = next((text for text in texts if not text.startswith("-") and not text.isdigit()), "")
     if runs and this.name != "socat":
-        walker.destroy(f"{this.name}.exec", this.span, "Hands a shell to whoever is at the other end.", scene, EffectKind.REMOTE_CODE, EffectKind.EGRESS, thing=host)
+        walker.destroy(
+            f"{this.name}.exec",
+            this.span,
+            "Hands a shell to whoever is at the other end.",
+            scene,
+            EffectKind.REMOTE_CODE,
+            EffectKind.EGRESS,
+            thing=host,
+        )
     elif runs:
         both = re.search(r"(?i)\b(?:tcp|udp|openssl|sctp|vsock|listen)", joined)
         if both:
-            walker.destroy("socat.exec", this.span, "Joins a program to a network connection.", scene, EffectKind.REMOTE_CODE, EffectKind.EGRESS, thing=host)
+            walker.destroy(
+                "socat.exec",
+                this.span,
+                "Joins a program to a network connection.",
+                scene,
+                EffectKind.REMOTE_CODE,
+                EffectKind.EGRESS,
+                thing=host,
+            )
         else:
             walker.unclear("socat.exec", this.span, "Runs a program.", scene)
     elif this.name == "socat":
         walker.unclear("socat.relay", this.span, "Relays data between two addresses.", scene)
-    elif any(re.fullmatch(r"-[a-zA-Z]*z[a-zA-Z]*|--zero", text) for text in texts) and not any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", text) for text in texts):
+    elif any(re.fullmatch(r"-[a-zA-Z]*z[a-zA-Z]*|--zero", text) for text in texts) and not any(
+        re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", text) for text in texts
+    ):
         for text in texts:
-            if text.startswith("-") and not re.fullmatch(r"-(?:[zvunNd46tr]*[wiGqs]?\d*|w)|--(?:zero|wait(?:=\d+)?|verbose|udp|nodns)", text):
-                walker.unclear(f"opt.unknown.{this.name}", this.span, f"The option {text} of {this.name} is not known.", scene)
+            if text.startswith("-") and not re.fullmatch(
+                r"-(?:[zvunNd46tr]*[wiGqs]?\d*|w)|--(?:zero|wait(?:=\d+)?|verbose|udp|nodns)", text
+            ):
+                walker.unclear(
+                    f"opt.unknown.{this.name}", this.span, f"The option {text} of {this.name} is not known.", scene
+                )
         if host and not hosts.is_loopback(host):
-            walker.find("netcat.probe", Risk.READ_ONLY, this.span, f"Tries to connect to {host}.", scene, (EffectKind.EGRESS,), host)
+            walker.find(
+                "netcat.probe",
+                Risk.READ_ONLY,
+                this.span,
+                f"Tries to connect to {host}.",
+                scene,
+                (EffectKind.EGRESS,),
+                host,
+            )
     else:
-        walker.change(f"{this.name}.data", this.span, "Opens a connection that carries data.", scene, EffectKind.EGRESS, thing=host)
+        walker.change(
+            f"{this.name}.data",
+            this.span,
+            "Opens a connection that carries data.",
+            scene,
+            EffectKind.EGRESS,
+            thing=host,
+        )
     return None
 
 
@@ -219,7 +334,13 @@ def ping(this: Call) -> Flow | None:
     """ping may carry a pattern."""
     for used in this.line.used:
         if used.name == "-p" and used.value is not None and not used.value.literal:
-            this.walker.change("ping.pattern", used.value.span, "Data of this machine leaves in a ping pattern.", this.scene, EffectKind.EGRESS)
+            this.walker.change(
+                "ping.pattern",
+                used.value.span,
+                "Data of this machine leaves in a ping pattern.",
+                this.scene,
+                EffectKind.EGRESS,
+            )
     return None
 
 
@@ -229,7 +350,13 @@ def iptables(this: Call) -> Flow | None:
         if used.name in ("-P", "--policy"):
             texts = [word.text for word in (*([used.value] if used.value else []), *this.line.args)]
             if "DROP" in texts or "REJECT" in texts:
-                this.walker.destroy("iptables.policy", this.span, "Drops everything no rule allows, the way in among it.", this.scene, EffectKind.CONNECTIVITY)
+                this.walker.destroy(
+                    "iptables.policy",
+                    this.span,
+                    "Drops everything no rule allows, the way in among it.",
+                    this.scene,
+                    EffectKind.CONNECTIVITY,
+                )
     return None
 
 
@@ -241,10 +368,23 @@ def nft(this: Call) -> Flow | None:
         return None
     for part in text.split(";"):
         words = part.split()
-        if not words or (words[0] in ("list", "describe", "monitor", "get") and all(word.literal for word in this.line.args)):
+        if not words or (
+            words[0] in ("list", "describe", "monitor", "get") and all(word.literal for word in this.line.args)
+        ):
             continue
-        if words[0] in ("flush", "destroy") or words[:2] == ["delete", "table"] or words[:2] == ["delete", "chain"] or "policy" in words and "drop" in text:
-            walker.destroy(f"nft.{words[0]}", this.span, "Removes firewall rules in bulk, or closes everything.", scene, EffectKind.CONNECTIVITY)
+        if (
+            words[0] in ("flush", "destroy")
+            or words[:2] == ["delete", "table"]
+            or words[:2] == ["delete", "chain"]
+            or ("policy" in words and "drop" in text)
+        ):
+            walker.destroy(
+                f"nft.{words[0]}",
+                this.span,
+                "Removes firewall rules in bulk, or closes everything.",
+                scene,
+                EffectKind.CONNECTIVITY,
+            )
         else:
             walker.change(f"nft.{words[0]}", this.span, "Changes the firewall.", scene, EffectKind.CONNECTIVITY)
     return None

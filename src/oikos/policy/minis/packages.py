@@ -21,5 +21,10 @@ def aptopts(this: Call) -> Flow | None:
     """`-o NAME=VALUE` of apt and dpkg."""
     for word in this.values("-o", "--option"):
         if not word.literal or not _FREE.match(word.text):
-            this.walker.unclear("apt.option", word.span, f"The setting {word.text.partition('=')[0]} may run a program or change what apt does.", this.scene)
+            this.walker.unclear(
+                "apt.option",
+                word.span,
+                f"The setting {word.text.partition('=')[0]} may run a program or change what apt does.",
+                this.scene,
+            )
     return None

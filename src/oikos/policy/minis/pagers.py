@@ -34,6 +34,12 @@ def vim(this: Call) -> Flow | None:
             walker.destroy("danger.argument", word.span, f"{danger.NOTE}.", scene)
     batch = any(re.fullmatch(r"-[a-zA-Z]*[esE][a-zA-Z]*", word.text) for word in this.words[1:]) or scene.stdin.piped
     if not batch:
-        walker.change("interactive.editor", this.span, f"{this.name} is an editor and waits for input.", scene, EffectKind.INTERACTIVE)
+        walker.change(
+            "interactive.editor",
+            this.span,
+            f"{this.name} is an editor and waits for input.",
+            scene,
+            EffectKind.INTERACTIVE,
+        )
         walker.report.advice.append("show the file with cat or sed -n, change it with sed -i or by writing it whole")
     return None

@@ -32,17 +32,32 @@ def pvesh(this: Call) -> Flow | None:
     text = command.text if command else ""
     if verb == "delete":
         kind = "guest" if name and re.search(r"/(?:qemu|lxc)/\d+/?$", path) else ""
-        walker.destroy("pvesh.delete", this.span, f"Deletes {path.replace(HOLE, '…')}.", scene, EffectKind.IRREVERSIBLE, thing=name or path)
+        walker.destroy(
+            "pvesh.delete",
+            this.span,
+            f"Deletes {path.replace(HOLE, '…')}.",
+            scene,
+            EffectKind.IRREVERSIBLE,
+            thing=name or path,
+        )
         if kind:
             walker.report.name("guest", name, scene.place, Risk.DESTRUCTIVE, "destroy")
     elif re.search(r"/nodes/[^/]+/status$", path) and verb == "create":
-        walker.destroy("pvesh.node.status", this.span, f"Takes the node down ({text or 'reboot or shutdown'}).", scene, EffectKind.OUTAGE)
+        walker.destroy(
+            "pvesh.node.status",
+            this.span,
+            f"Takes the node down ({text or 'reboot or shutdown'}).",
+            scene,
+            EffectKind.OUTAGE,
+        )
     elif re.search(r"/(?:stopall|suspendall)$", path):
         walker.destroy("pvesh.stopall", this.span, "Stops every guest of the node.", scene, EffectKind.OUTAGE)
     elif re.search(r"/rollback$|/(?:wipedisk|initgpt)$|/prunebackups$", path):
         walker.destroy("pvesh.rollback", this.span, "Discards newer data.", scene, EffectKind.IRREVERSIBLE, thing=name)
     elif re.search(r"/status/(?:stop|shutdown|reboot|reset|suspend)$", path):
-        walker.change("pvesh.guest.status", this.span, f"Takes guest {name} down.", scene, EffectKind.OUTAGE, thing=name)
+        walker.change(
+            "pvesh.guest.status", this.span, f"Takes guest {name} down.", scene, EffectKind.OUTAGE, thing=name
+        )
         walker.report.name("guest", name, scene.place, Risk.CONFIG_MUTATION, path.rsplit("/", 1)[-1])
     elif re.search(r"/(?:execute|termproxy|vncshell|spiceshell|agent/exec)$", path):
         walker.unclear("pvesh.execute", this.span, "Runs commands through the API.", scene)
@@ -58,10 +73,19 @@ def pvesh(this: Call) -> Flow | None:
 def pctset(this: Call) -> Flow | None:
     """`pct set` and `qm set`: features that open a way to the host."""
     text = " ".join(word.text for word in this.words[1:])
-    if re.search(r"--?(?:unprivileged[ =]0|features\b.*(?:nesting|mknod|mount)|hookscript|args|lxc\.|dev\d|hostpci\d|mp\d[ =]/)", text):
-        effects = (EffectKind.PRIVILEGE,) if re.search(r"unprivileged[ =]0|hookscript|--?args|lxc\.|hostpci|dev\d", text) else ()
+    if re.search(
+        r"--?(?:unprivileged[ =]0|features\b.*(?:nesting|mknod|mount)|hookscript|args|lxc\.|dev\d|hostpci\d|mp\d[ =]/)",
+        text,
+    ):
+        effects = (
+            (EffectKind.PRIVILEGE,)
+            if re.search(r"unprivileged[ =]0|hookscript|--?args|lxc\.|hostpci|dev\d", text)
+            else ()
+        )
         if effects:
-            this.walker.change(f"{this.id}.host", this.span, "Gives the guest power over the host.", this.scene, *effects)
+            this.walker.change(
+                f"{this.id}.host", this.span, "Gives the guest power over the host.", this.scene, *effects
+            )
     if re.search(r"--?(?:force)\b", text) and re.search(r"--?delete\b", text):
         this.walker.destroy(f"{this.id}.force", this.span, "Deletes the disk as well.", this.scene)
     return None

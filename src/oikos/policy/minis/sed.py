@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from oikos.policy import danger, judge, paths
+from oikos.domain.verdict import Risk
+from oikos.policy import judge, paths
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Word
 
@@ -26,15 +27,29 @@ def sed(this: Call) -> Flow | None:
         for word in args:
             path = paths.normal(word.text, walker.cwd)
             if paths.is_critical(path) and not path.startswith("/root/.ssh"):
-                walker.destroy("sed.critical", word.span, f"Edits {path} in place.", scene, *paths.write_effects(path), thing=path)
+                walker.destroy(
+                    "sed.critical", word.span, f"Edits {path} in place.", scene, *paths.write_effects(path), thing=path
+                )
             else:
-                walker.find("sed.in-place", judge.Risk.CONFIG_MUTATION, word.span, f"Edits {word.text.replace(HOLE, '…')} in place.", scene,
-                            paths.write_effects(path), path)
+                walker.find(
+                    "sed.in-place",
+                    Risk.CONFIG_MUTATION,
+                    word.span,
+                    f"Edits {word.text.replace(HOLE, '…')} in place.",
+                    scene,
+                    paths.write_effects(path),
+                    path,
+                )
     for word in this.line.loose:
         if word not in scripts and word.could_be_option() and not word.values:
             if word.kind.value == "glob" and not word.could_be_option_glob():
                 continue
-            walker.unclear("dynamic.sed", word.span, "This word is only known when the shell runs; it could be an option of sed.", scene)
+            walker.unclear(
+                "dynamic.sed",
+                word.span,
+                "This word is only known when the shell runs; it could be an option of sed.",
+                scene,
+            )
     for word in scripts:
         if not word.literal and not word.values:
             walker.unclear("sed.dynamic", word.span, "Part of the sed script is only known when the shell runs.", scene)
@@ -44,7 +59,14 @@ def sed(this: Call) -> Flow | None:
                 if rule in ("w", "W", "s.w") and payload:
                     judge.value_kind(this, "out", Word(payload, span=word.span), "sed.w", "w")
                     if paths.is_block_device(payload) or (paths.is_critical(payload)):
-                        walker.destroy("sed.w", word.span, f"Overwrites {payload}.", scene, *paths.write_effects(payload), thing=payload)
+                        walker.destroy(
+                            "sed.w",
+                            word.span,
+                            f"Overwrites {payload}.",
+                            scene,
+                            *paths.write_effects(payload),
+                            thing=payload,
+                        )
                 if rule in ("e", "s.e") and payload:
                     walker.script(payload.replace(HOLE, "x"), scene.inside("sed e"), word.span, None)
                 if rule in ("r", "R") and paths.is_secret(payload):
@@ -104,18 +126,20 @@ def check(script: str) -> list[tuple[str, str, str]]:
         elif command in "aic":
             at = _text_end(script, at)
         elif command in "rRwW":
-            end = _line_end(script, at)
-            name = script[at:end].strip()
-            at = end
+            stop = _line_end(script, at)
+            name = script[at:stop].strip()
+            at = stop
             if command in "wW":
                 if not paths.is_sink(name):
                     found.append((command, f"The sed command {command} writes the file {name}.", name))
             else:
-                found.append((command, f"The sed command {command} reads the file {name}.", name)) if paths.is_secret(name) else None
+                found.append((command, f"The sed command {command} reads the file {name}.", name)) if paths.is_secret(
+                    name
+                ) else None
         elif command == "e":
-            end = _line_end(script, at)
-            found.append(("e", "The sed command e runs a program.", script[at:end].strip()))
-            at = end
+            stop = _line_end(script, at)
+            found.append(("e", "The sed command e runs a program.", script[at:stop].strip()))
+            at = stop
         elif command == "s":
             at = _substitute(script, at, found)
         elif command == "y":
@@ -142,7 +166,13 @@ def _substitute(script: str, at: int, found: list[tuple[str, str, str]]) -> int:
         flag = script[at]
         at += 1
         if flag == "e":
-            found.append(("s.e", "The e flag runs the changed line as a command.", replacement.replace("\\/", "/").replace("\\", "")))
+            found.append(
+                (
+                    "s.e",
+                    "The e flag runs the changed line as a command.",
+                    replacement.replace("\\/", "/").replace("\\", ""),
+                )
+            )
         elif flag == "w":
             end = _line_end(script, at)
             name = script[at:end].strip()
@@ -197,6 +227,3 @@ def _text_end(script: str, at: int) -> int:
         if end >= len(script) or script[end - 1] != "\\":
             return end
         at = end + 1
-
-
-__all__ = ["check", "danger", "sed"]

@@ -1,5 +1,6 @@
 """Services and processes: which unit or process a command takes down."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -87,17 +88,32 @@ def kill(this: Call) -> Flow | None:
     signal = signal.upper().removeprefix("SIG")
     patterns = [text for text in targets if not text.startswith("-") or this.name == "kill"]
     hard = signal in ("9", "KILL")
-    first = "1" in patterns and this.name == "kill" or any(text in ("-1", "systemd", "init") for text in patterns)
-    access = this.name != "kill" and any(re.fullmatch(r"\^?\(?(?:sshd?|NetworkManager|tailscaled|dropbear|systemd.*)\$?", text) for text in patterns)
+    first = ("1" in patterns and this.name == "kill") or any(text in ("-1", "systemd", "init") for text in patterns)
+    access = this.name != "kill" and any(
+        re.fullmatch(r"\^?\(?(?:sshd?|NetworkManager|tailscaled|dropbear|systemd.*)\$?", text) for text in patterns
+    )
     if signal == "0":
         walker.find("kill.probe", Risk.READ_ONLY, this.span, "Signal 0 only asks whether the process exists.", scene)
         return None
     name = next((text for text in patterns if HOLE not in text and not text.startswith("-")), "")
     if hard or first or access:
-        why = "Kills without letting the program clean up." if hard else "Hits the first process, or every process." if first else "May cut the way in."
+        why = (
+            "Kills without letting the program clean up."
+            if hard
+            else "Hits the first process, or every process."
+            if first
+            else "May cut the way in."
+        )
         walker.destroy(f"{this.name}.kill", this.span, why, scene, EffectKind.OUTAGE, thing=name)
     else:
-        walker.change(f"{this.name}.signal", this.span, f"Sends the signal {signal} to a process.", scene, EffectKind.OUTAGE, thing=name)
+        walker.change(
+            f"{this.name}.signal",
+            this.span,
+            f"Sends the signal {signal} to a process.",
+            scene,
+            EffectKind.OUTAGE,
+            thing=name,
+        )
     return None
 
 
@@ -109,14 +125,21 @@ def sysctl(this: Call) -> Flow | None:
             if re.search(r"kernel\.sysrq|sysrq-trigger|vm\.drop_caches|kernel\.panic=", word.text):
                 continue
         elif not word.literal and word.splits and word.tags:
-            this.walker.unclear("dynamic.sysctl", word.span, "This word is only known when the shell runs; it could set something.", this.scene)
+            this.walker.unclear(
+                "dynamic.sysctl",
+                word.span,
+                "This word is only known when the shell runs; it could set something.",
+                this.scene,
+            )
     return None
 
 
 _BUS_READS = re.compile(
     r"(?:.*\.)?(?:Get\w*|List\w*|Introspect|Ping|GetAll|GetMachineId|Can\w+|Describe\w*|Lookup\w*|Resolve\w*|NameHasOwner|Query\w*|Inhibitors)"
 )
-_BUS_ENDS = re.compile(r"(?:.*\.)?(?:Reboot\w*|PowerOff\w*|Halt\w*|KExec|Suspend\w*|Hibernate\w*|HybridSleep|SoftReboot|Exit|SetUserLinger)")
+_BUS_ENDS = re.compile(
+    r"(?:.*\.)?(?:Reboot\w*|PowerOff\w*|Halt\w*|KExec|Suspend\w*|Hibernate\w*|HybridSleep|SoftReboot|Exit|SetUserLinger)"
+)
 
 
 def busctl(this: Call) -> Flow | None:
@@ -131,7 +154,11 @@ def busctl(this: Call) -> Flow | None:
         dotted = [text for text in texts if re.fullmatch(r"[\w]+(?:\.\w+){2,}", text)]
         method = dotted[-1] if dotted else ""
     if _BUS_ENDS.fullmatch(method):
-        this.walker.destroy(f"{this.name}.power", this.span, f"{method} takes the machine down.", this.scene, EffectKind.OUTAGE)
+        this.walker.destroy(
+            f"{this.name}.power", this.span, f"{method} takes the machine down.", this.scene, EffectKind.OUTAGE
+        )
     elif not _BUS_READS.fullmatch(method):
-        this.walker.unclear(f"{this.name}.call", this.span, f"The bus method {method or '(none)'} may change something.", this.scene)
+        this.walker.unclear(
+            f"{this.name}.call", this.span, f"The bus method {method or '(none)'} may change something.", this.scene
+        )
     return None

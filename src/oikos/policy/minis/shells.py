@@ -1,5 +1,6 @@
 """Wrappers whose inner command needs more than an option table: shells, xargs, env, su, watch, tmux, parallel."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -26,7 +27,9 @@ def shell(this: Call) -> Flow | None:
     walker, scene, line = this.walker, this.scene, this.line
     only_checks = this.has("-n") and not this.has("-c")
     if this.has("-i"):
-        walker.unclear("interactive.shell", this.span, f"{this.name} -i reads start-up files and asks for input.", scene)
+        walker.unclear(
+            "interactive.shell", this.span, f"{this.name} -i reads start-up files and asks for input.", scene
+        )
     args = line.args + line.rest
     if this.has("-c"):
         if not args:
@@ -39,13 +42,24 @@ def shell(this: Call) -> Flow | None:
     if args and not this.has("-s"):
         file = args[0]
         if any(word.tags & {Tag.NETWORK, Tag.DECODED} for word in args):
-            walker.destroy("exec.fetched", this.span, "Runs text that was fetched or decoded; nobody can review it.", scene, EffectKind.REMOTE_CODE)
+            walker.destroy(
+                "exec.fetched",
+                this.span,
+                "Runs text that was fetched or decoded; nobody can review it.",
+                scene,
+                EffectKind.REMOTE_CODE,
+            )
         elif only_checks:
             return EMPTY
         elif file.text == "-" or file.text == "/dev/stdin":
             return _stdin(this)
         else:
-            walker.unclear("exec.file", file.span, f"Runs the script {file.text.replace(HOLE, '…')}, whose contents are not shown here.", scene)
+            walker.unclear(
+                "exec.file",
+                file.span,
+                f"Runs the script {file.text.replace(HOLE, '…')}, whose contents are not shown here.",
+                scene,
+            )
         return None
     if only_checks:
         return EMPTY
@@ -55,7 +69,13 @@ def shell(this: Call) -> Flow | None:
 def _stdin(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     if not scene.stdin.piped:
-        walker.change("interactive.shell", this.span, f"{this.name} without a command is interactive.", scene, EffectKind.INTERACTIVE)
+        walker.change(
+            "interactive.shell",
+            this.span,
+            f"{this.name} without a command is interactive.",
+            scene,
+            EffectKind.INTERACTIVE,
+        )
         walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND'")
         return EMPTY
     unwrap.fed(walker, this.span, scene, this.name)
@@ -68,12 +88,16 @@ def xargs(this: Call) -> Flow | None:
     """`xargs [options] PROGRAM ARG…`: words read from standard input are added or filled in."""
     walker, scene, line = this.walker, this.scene, this.line
     rest = line.rest
-    given: Tags = scene.stdin.tags if scene.stdin.piped and not this.has("-a", "--arg-file") else frozenset((Tag.UNKNOWN,))
+    given: Tags = (
+        scene.stdin.tags if scene.stdin.piped and not this.has("-a", "--arg-file") else frozenset((Tag.UNKNOWN,))
+    )
     if scene.stdin.text is not None:
         given = frozenset()
     if not rest:
         rest = [Word("echo", span=this.span)]
-    token = next((value.text for value in this.values("-I", "--replace", "-i")), "{}" if this.has("--replace", "-i") else "")
+    token = next(
+        (value.text for value in this.values("-I", "--replace", "-i")), "{}" if this.has("--replace", "-i") else ""
+    )
     head = rest[0]
     program = walker.knowledge.program(head.text.rsplit("/", 1)[-1]) if head.literal else None
     if token:
@@ -82,7 +106,12 @@ def xargs(this: Call) -> Flow | None:
         words = [*rest, Word(HOLE, WordKind.DYNAMIC, this.span, True, given)]
     inside = replace(scene.inside("xargs"), stdin=EMPTY, inserted=given)
     if head.literal and head.text.rsplit("/", 1)[-1] in _CODE and given & _UNTAME:
-        walker.unclear("xargs.code", head.span, f"Words that only the shell will know reach {head.text}, which can run them.", scene)
+        walker.unclear(
+            "xargs.code",
+            head.span,
+            f"Words that only the shell will know reach {head.text}, which can run them.",
+            scene,
+        )
     if program is None and head.literal and head.text not in ("echo", "printf", "test", "["):
         return walker.command(words, inside)
     return walker.command(words, inside)
@@ -129,7 +158,9 @@ def env(this: Call) -> Flow | None:
         rest = rest[1:]
     if not rest:
         if not this.has("-S", "--split-string"):
-            walker.change("env.dump", this.span, "Prints the environment, passwords among it.", scene, EffectKind.SENSITIVE)
+            walker.change(
+                "env.dump", this.span, "Prints the environment, passwords among it.", scene, EffectKind.SENSITIVE
+            )
         return Flow(frozenset((Tag.SECRET,)), None, True)
     return walker.command(rest, scene.inside("env"))
 
@@ -149,7 +180,13 @@ def sudo(this: Call) -> Flow | None:
             judge.value_kind(this, "out", word, "sudo.edit", "edit")
         return EMPTY
     if not rest:
-        walker.change("interactive.shell", this.span, f"{this.name} without a command opens a shell.", scene, EffectKind.INTERACTIVE)
+        walker.change(
+            "interactive.shell",
+            this.span,
+            f"{this.name} without a command opens a shell.",
+            scene,
+            EffectKind.INTERACTIVE,
+        )
         walker.report.advice.append(f"give the command: {this.name} COMMAND")
         return EMPTY
     return walker.command(rest, scene.inside(this.name))
@@ -161,7 +198,9 @@ def su(this: Call) -> Flow | None:
     text = this.value("-c", "--command", "--session-command")
     if text is not None:
         return unwrap.script(walker, [text], scene.inside(this.name))
-    walker.change("interactive.shell", this.span, f"{this.name} without -c opens a shell.", scene, EffectKind.INTERACTIVE)
+    walker.change(
+        "interactive.shell", this.span, f"{this.name} without -c opens a shell.", scene, EffectKind.INTERACTIVE
+    )
     walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND' USER")
     return EMPTY
 
@@ -196,7 +235,12 @@ def ssh(this: Call) -> Flow | None:
     for word in this.values("-o"):
         name, _, value = re.sub(r"\s*=\s*|\s+", "=", word.text, count=1).partition("=")
         if not word.literal or not ssh_option_is_plain(name, value):
-            walker.unclear(f"ssh.option.{name.lower()[:30]}", word.span, f"The ssh setting {name} may run a program or weaken trust.", scene)
+            walker.unclear(
+                f"ssh.option.{name.lower()[:30]}",
+                word.span,
+                f"The ssh setting {name} may run a program or weaken trust.",
+                scene,
+            )
             found = danger.in_text(value)
             if found:
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
@@ -204,9 +248,24 @@ def ssh(this: Call) -> Flow | None:
     from oikos.policy import hosts
 
     if scene.stdin.tags & {Tag.SECRET} or (scene.stdin.tags & {Tag.BULK} and hosts.is_third_party(hosts.host_of(host))):
-        walker.destroy("egress.secret", this.span, f"Data flows to {host}; that cannot be taken back.", scene, EffectKind.EGRESS, thing=host)
+        walker.destroy(
+            "egress.secret",
+            this.span,
+            f"Data flows to {host}; that cannot be taken back.",
+            scene,
+            EffectKind.EGRESS,
+            thing=host,
+        )
     if this.has("-R") and hosts.is_third_party(hosts.host_of(host)):
-        walker.destroy("ssh.tunnel", this.span, f"Opens a way into this host from {host}.", scene, EffectKind.CONNECTIVITY, EffectKind.EGRESS, thing=host)
+        walker.destroy(
+            "ssh.tunnel",
+            this.span,
+            f"Opens a way into this host from {host}.",
+            scene,
+            EffectKind.CONNECTIVITY,
+            EffectKind.EGRESS,
+            thing=host,
+        )
     return None
 
 
@@ -235,7 +294,9 @@ def tmux(this: Call) -> Flow | None:
     for index, word in enumerate(words):
         if word.text in ("kill-server", "kill-session"):
             walker.destroy("tmux.kill", word.span, "Ends sessions and every program in them.", scene, EffectKind.OUTAGE)
-        found = danger.in_text(re.sub(r"\\n|\\015", "", word.text)) or danger.phrase_at([one.text for one in words], index)
+        found = danger.in_text(re.sub(r"\\n|\\015", "", word.text)) or danger.phrase_at(
+            [one.text for one in words], index
+        )
         if found:
             walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
             break
@@ -267,14 +328,34 @@ def ansible(this: Call) -> Flow | None:
     module = this.value("-m", "--module-name")
     args = this.value("-a", "--args")
     name = (module.text if module else "command").rsplit(".", 1)[-1]
-    if name in ("ping", "setup", "gather_facts", "stat", "service_facts", "package_facts", "debug", "getent", "find", "command", "shell", "raw"):
+    if name in (
+        "ping",
+        "setup",
+        "gather_facts",
+        "stat",
+        "service_facts",
+        "package_facts",
+        "debug",
+        "getent",
+        "find",
+        "command",
+        "shell",
+        "raw",
+    ):
         if name in ("command", "shell", "raw") and args is not None:
             text = re.sub(r"\b(?:chdir|creates|removes|executable)=\S+\s*", "", args.text)
             target = next((word.text for word in this.line.args if word.literal), "")
             inside = scene.inside(f"ansible {target}", Hop(kind=HopKind.SSH, name=""))
             flow = unwrap.script(walker, [replace(args, text=text, body=None)], inside)
-            walker.find("ansible.hosts", Risk.READ_ONLY, this.span, f"Runs on the hosts of {target or 'an inventory'}.", scene,
-                        (EffectKind.TARGET_ESCAPE,), target)
+            walker.find(
+                "ansible.hosts",
+                Risk.READ_ONLY,
+                this.span,
+                f"Runs on the hosts of {target or 'an inventory'}.",
+                scene,
+                (EffectKind.TARGET_ESCAPE,),
+                target,
+            )
             return flow
         if name in ("command", "shell", "raw"):
             walker.unclear("ansible.command", this.span, "No command is given.", scene)

@@ -1,12 +1,13 @@
 """SQL: a tokeniser that knows which statements only read (policy design, SQL)."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import judge, unwrap
+from oikos.policy import unwrap
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag, Word
 
@@ -19,7 +20,9 @@ _TOKEN = re.compile(
     | (?P<number>\d[\w.]*) | (?P<end>;|\\[gG]\b) | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_READS = frozenset("SELECT SHOW EXPLAIN WITH VALUES TABLE DESCRIBE DESC PRAGMA USE BEGIN START COMMIT ROLLBACK END FETCH HELP LIST STATUS".split())
+_READS = frozenset(
+    "SELECT SHOW EXPLAIN WITH VALUES TABLE DESCRIBE DESC PRAGMA USE BEGIN START COMMIT ROLLBACK END FETCH HELP LIST STATUS".split()
+)
 _DESTROYS = frozenset("DROP TRUNCATE DELETE PURGE FLUSHDB".split())
 _CHANGES = frozenset(
     "INSERT UPDATE REPLACE MERGE CREATE ALTER GRANT REVOKE COPY CALL DO EXECUTE PREPARE ANALYZE VACUUM REINDEX CLUSTER REFRESH LOCK SET RESET NOTIFY LISTEN "
@@ -117,7 +120,7 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         elif names & {"INSERT", "UPDATE", "MERGE", "CREATE"}:
             add(Risk.CONFIG_MUTATION, "explain.analyze", "EXPLAIN ANALYZE executes the statement.")
     elif first in ("WITH", "SELECT", "EXPLAIN", "VALUES", "TABLE"):
-        if "DELETE" in names and first == "WITH" or "TRUNCATE" in names and first == "WITH":
+        if ("DELETE" in names and first == "WITH") or ("TRUNCATE" in names and first == "WITH"):
             add(Risk.DESTRUCTIVE, "with.delete", "The query deletes rows.")
         elif names & {"INSERT", "UPDATE", "MERGE"} and first == "WITH":
             all_rows = "UPDATE" in names and "WHERE" not in names
@@ -136,13 +139,23 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
     if first == "SHOW" and "GRANTS" not in names:
         pass
     for (kind, text), (_, after) in zip(tokens, tokens[1:], strict=False):
-        if kind in ("word", "quoted") and after == "(" and first in ("SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN", "PRAGMA"):
+        if (
+            kind in ("word", "quoted")
+            and after == "("
+            and first in ("SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN", "PRAGMA")
+        ):
             name = text.strip('"`').lower()
             if first != "PRAGMA" and name not in _FUNCTIONS:
-                destroys = name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml") and any(
-                    re.search(r"(?i)\b(?:drop|truncate|delete)\b", one) for k, one in tokens if k in ("string", "dollar")
+                executes = name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml") and any(
+                    re.search(r"(?i)\b(?:drop|truncate|delete)\b", one)
+                    for k, one in tokens
+                    if k in ("string", "dollar")
                 )
-                add(Risk.DESTRUCTIVE if destroys else Risk.CONFIG_MUTATION, f"function.{name[:30]}", f"The function {name} is not known to be harmless.")
+                add(
+                    Risk.DESTRUCTIVE if executes else Risk.CONFIG_MUTATION,
+                    f"function.{name[:30]}",
+                    f"The function {name} is not known to be harmless.",
+                )
     return found
 
 
@@ -158,12 +171,16 @@ def judge_sql(this: Call, word: Word) -> None:
         walker.unclear("sql.dynamic", word.span, "Part of the statement is only known when the shell runs.", scene)
     for text in word.values or (word.text.replace(HOLE, "1"),):
         for risk, rule, sentence in check(text):
-            walker.find(rule, risk, word.span, sentence, scene, (EffectKind.IRREVERSIBLE,) if risk is Risk.DESTRUCTIVE else ())
+            walker.find(
+                rule, risk, word.span, sentence, scene, (EffectKind.IRREVERSIBLE,) if risk is Risk.DESTRUCTIVE else ()
+            )
         if secret(text):
             walker.change("sql.secret", word.span, "The query reads passwords or keys.", scene, EffectKind.SENSITIVE)
 
 
-_PSQL_READS = re.compile(r"\\(?:d\w*\+?S?\+?|l\+?|z|conninfo|encoding|dt|timing(?:\s+o\w+)?|x(?:\s+\w+)?|pset\s+[\w ]+|a|t|H|q|\?|h|sf\+?|sv\+?|echo|errverbose|copyright|c(?:onnect)?)(?=\s|$)[^`|]*")
+_PSQL_READS = re.compile(
+    r"\\(?:d\w*\+?S?\+?|l\+?|z|conninfo|encoding|dt|timing(?:\s+o\w+)?|x(?:\s+\w+)?|pset\s+[\w ]+|a|t|H|q|\?|h|sf\+?|sv\+?|echo|errverbose|copyright|c(?:onnect)?)(?=\s|$)[^`|]*"
+)
 
 
 def psql(this: Call) -> Flow | None:
@@ -176,7 +193,9 @@ def psql(this: Call) -> Flow | None:
             if word.text == "-":
                 _from_stdin(this, _psql_text)
             else:
-                this.walker.unclear("sql.file", word.span, "Runs the statements of a file that is not shown here.", this.scene)
+                this.walker.unclear(
+                    "sql.file", word.span, "Runs the statements of a file that is not shown here.", this.scene
+                )
     elif not texts and not this.has("-l", "--list"):
         _from_stdin(this, _psql_text)
     return Flow(frozenset((Tag.FILE,)), None, True)
@@ -188,7 +207,9 @@ def _psql_text(this: Call, word: Word) -> None:
     for line in word.text.split("\n"):
         if line.lstrip().startswith("\\") and not re.match(r"\s*\\[gG]\s*;?$", line):
             if not _PSQL_READS.fullmatch(line.strip()):
-                walker.unclear("psql.meta", word.span, f"The psql command {line.strip()[:20]} may write or run something.", scene)
+                walker.unclear(
+                    "psql.meta", word.span, f"The psql command {line.strip()[:20]} may write or run something.", scene
+                )
                 shell = re.match(r"\s*\\!\s*(.*)", line)
                 if shell:
                     walker.script(shell.group(1), scene.inside("psql \\!"), word.span, None)
@@ -204,7 +225,9 @@ def _from_stdin(this: Call, how: object) -> None:
     flow, walker, scene = this.scene.stdin, this.walker, this.scene
     if flow.text is not None:
         word = Word(flow.text, span=this.span)
-        _psql_text(this, word) if how is _psql_text else _mysql_text(this, word) if how is _mysql_text else _sqlite_text(this, word)
+        _psql_text(this, word) if how is _psql_text else _mysql_text(
+            this, word
+        ) if how is _mysql_text else _sqlite_text(this, word)
     elif flow.piped and not flow.file:
         walker.unclear("exec.stdin", this.span, f"{this.name} runs statements another command prints.", scene)
         if Tag.NETWORK in flow.tags:
@@ -212,8 +235,16 @@ def _from_stdin(this: Call, how: object) -> None:
     elif flow.piped:
         walker.unclear("sql.file", this.span, "Runs the statements of a file that is not shown here.", scene)
     else:
-        walker.change("interactive.sql", this.span, f"{this.name} without a statement waits for input.", scene, EffectKind.INTERACTIVE)
-        walker.report.advice.append(f"give the statement: {this.name} {'-c' if this.name == 'psql' else '-e' if this.name != 'sqlite3' else 'FILE'} 'SELECT …'")
+        walker.change(
+            "interactive.sql",
+            this.span,
+            f"{this.name} without a statement waits for input.",
+            scene,
+            EffectKind.INTERACTIVE,
+        )
+        walker.report.advice.append(
+            f"give the statement: {this.name} {'-c' if this.name == 'psql' else '-e' if this.name != 'sqlite3' else 'FILE'} 'SELECT …'"
+        )
 
 
 def mysql(this: Call) -> Flow | None:
@@ -270,15 +301,23 @@ def _sqlite_text(this: Call, word: Word) -> None:
         if not text.startswith("."):
             rest.append(line)
         elif not _SQLITE_READS.fullmatch(text):
-            if text.startswith((".restore", ".archive", ".ar ")) or text.startswith(".shell") or text.startswith(".system"):
+            if (
+                text.startswith((".restore", ".archive", ".ar "))
+                or text.startswith(".shell")
+                or text.startswith(".system")
+            ):
                 if text.startswith(".restore"):
                     walker.destroy("sqlite.restore", word.span, "Overwrites the database.", scene)
                     continue
                 shell = re.match(r"\.(?:shell|system)\s+(.*)", text)
                 if shell:
                     walker.script(shell.group(1), scene.inside("sqlite .shell"), word.span, None)
-            walker.unclear("sqlite.command", word.span, f"The sqlite command {text.split()[0]} may write or run something.", scene)
-    judge_sql(this, Word("\n".join(rest), word.kind, word.span, word.splits, word.tags, word.values if len(rest) == 1 else ()))
+            walker.unclear(
+                "sqlite.command", word.span, f"The sqlite command {text.split()[0]} may write or run something.", scene
+            )
+    judge_sql(
+        this, Word("\n".join(rest), word.kind, word.span, word.splits, word.tags, word.values if len(rest) == 1 else ())
+    )
 
 
 def sqltext(this: Call) -> Flow | None:
@@ -290,8 +329,7 @@ def sqltext(this: Call) -> Flow | None:
         if this.scene.stdin.text is not None:
             judge_sql(this, Word(this.scene.stdin.text, span=this.span))
         else:
-            this.walker.unclear("interactive.sql", this.span, f"{this.name} without a statement waits for input.", this.scene)
+            this.walker.unclear(
+                "interactive.sql", this.span, f"{this.name} without a statement waits for input.", this.scene
+            )
     return None
-
-
-__all__ = ["check", "judge", "judge_sql", "mysql", "psql", "sqlite", "sqltext"]

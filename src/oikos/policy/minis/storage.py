@@ -12,7 +12,9 @@ from oikos.policy.scene import Flow
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
 
-_DEBUGFS = re.compile(r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|!]*)?")
+_DEBUGFS = re.compile(
+    r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|!]*)?"
+)
 _PARTED = frozenset("print p align-check help unit u free all list quit".split())
 
 
@@ -38,7 +40,28 @@ def parted(this: Call) -> Flow | None:
         walker.unclear("interactive.parted", this.span, "parted without a command waits for input.", scene)
         return None
     verbs = [word for word in words if re.fullmatch(r"[a-z_-]+", word)]
-    if any(verb in ("rm", "mklabel", "mktable", "mkpart", "resizepart", "rescue", "set", "toggle", "name", "disk_set", "disk_toggle", "type", "mkfs", "mkpartfs", "move", "resize") for verb in verbs):
+    if any(
+        verb
+        in (
+            "rm",
+            "mklabel",
+            "mktable",
+            "mkpart",
+            "resizepart",
+            "rescue",
+            "set",
+            "toggle",
+            "name",
+            "disk_set",
+            "disk_toggle",
+            "type",
+            "mkfs",
+            "mkpartfs",
+            "move",
+            "resize",
+        )
+        for verb in verbs
+    ):
         walker.destroy("parted.write", this.span, "Rewrites the partition table.", scene, thing=this.line.args[0].text)
     elif not verbs or verbs[0] not in _PARTED:
         walker.unclear("parted.command", this.span, "The parted command is not known.", scene)
@@ -49,6 +72,8 @@ def mkswap(this: Call) -> Flow | None:
     """On a disk or volume a swap signature destroys what was there; on a file made for it, not."""
     for word in this.line.args:
         if any(paths.is_block_device(text) for text in word.spellings()):
-            this.walker.destroy("mkswap.device", word.span, f"Destroys what {word.text} holds.", this.scene, thing=word.text)
+            this.walker.destroy(
+                "mkswap.device", word.span, f"Destroys what {word.text} holds.", this.scene, thing=word.text
+            )
             this.walker.report.name("device", word.text, this.scene.place, Risk.DESTRUCTIVE, "format")
     return None

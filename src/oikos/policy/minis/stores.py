@@ -1,5 +1,6 @@
 """Key-value and document stores: redis, mongo, influx."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -41,9 +42,22 @@ def redis(this: Call) -> Flow | None:
     if args:
         _redis_command(this, [word.text for word in args], args[0])
         if any(not word.literal for word in args[:1]):
-            walker.unclear("command.dynamic", args[0].span, "The redis command is only known when the shell runs.", scene)
+            walker.unclear(
+                "command.dynamic", args[0].span, "The redis command is only known when the shell runs.", scene
+            )
         return None
-    if this.has("--stat", "--bigkeys", "--memkeys", "--hotkeys", "--latency", "--latency-history", "--latency-dist", "--scan", "--intrinsic-latency", "--ldb"):
+    if this.has(
+        "--stat",
+        "--bigkeys",
+        "--memkeys",
+        "--hotkeys",
+        "--latency",
+        "--latency-history",
+        "--latency-dist",
+        "--scan",
+        "--intrinsic-latency",
+        "--ldb",
+    ):
         return None
     if scene.stdin.text is not None:
         for line in scene.stdin.text.split("\n"):
@@ -52,7 +66,9 @@ def redis(this: Call) -> Flow | None:
     elif scene.stdin.piped:
         walker.unclear("exec.stdin", this.span, "Runs redis commands that are not shown here.", scene)
     else:
-        walker.change("interactive.sql", this.span, "redis-cli without a command waits for input.", scene, EffectKind.INTERACTIVE)
+        walker.change(
+            "interactive.sql", this.span, "redis-cli without a command waits for input.", scene, EffectKind.INTERACTIVE
+        )
         walker.report.advice.append("give the command: redis-cli COMMAND")
     return None
 
@@ -62,20 +78,38 @@ def _redis_command(this: Call, words: list[str], at: Word) -> None:
     sub = words[1].lower() if len(words) > 1 else ""
     if name in _REDIS_SUB_READS:
         if sub in _REDIS_SUB_READS[name]:
-            if (name, sub) == ("config", "get") and any(re.search(r"(?i)pass|auth|\*$|^\*", word) and not re.search("(?i)max|lua", word) for word in words[2:] if word in ("*", "requirepass", "masterauth")):
-                this.walker.change("redis.secret", at.span, "Prints the password of the server.", this.scene, EffectKind.SENSITIVE)
+            if (name, sub) == ("config", "get") and any(
+                re.search(r"(?i)pass|auth|\*$|^\*", word) and not re.search("(?i)max|lua", word)
+                for word in words[2:]
+                if word in ("*", "requirepass", "masterauth")
+            ):
+                this.walker.change(
+                    "redis.secret", at.span, "Prints the password of the server.", this.scene, EffectKind.SENSITIVE
+                )
             return
-        destroys = (name, sub) in (("cluster", "reset"), ("cluster", "flushslots"), ("script", "flush_"), ("acl", "deluser"), ("cluster", "forget"))
-        (this.walker.destroy if destroys else this.walker.change)(f"redis.{name}.{sub or 'none'}", at.span, f"`{name} {sub}` changes the server.", this.scene)
+        destroys = (name, sub) in (
+            ("cluster", "reset"),
+            ("cluster", "flushslots"),
+            ("script", "flush_"),
+            ("acl", "deluser"),
+            ("cluster", "forget"),
+        )
+        (this.walker.destroy if destroys else this.walker.change)(
+            f"redis.{name}.{sub or 'none'}", at.span, f"`{name} {sub}` changes the server.", this.scene
+        )
     elif name in _REDIS_READS:
         return
     elif name in _REDIS_DESTROYS:
         this.walker.destroy(f"redis.{name}", at.span, f"`{name}` deletes or replaces data.", this.scene)
     else:
-        this.walker.change(f"redis.{re.sub(r'[^a-z]', '', name)}", at.span, f"`{name}` changes data or the server.", this.scene)
+        this.walker.change(
+            f"redis.{re.sub(r'[^a-z]', '', name)}", at.span, f"`{name}` changes data or the server.", this.scene
+        )
 
 
-_MONGO_DESTROYS = re.compile(r"\b(?:dropDatabase|drop|dropIndex(?:es)?|deleteMany|deleteOne|remove|findOneAndDelete|shutdownServer|dropUser|dropAllUsers|dropRole|fsyncLock_)\s*\(")
+_MONGO_DESTROYS = re.compile(
+    r"\b(?:dropDatabase|drop|dropIndex(?:es)?|deleteMany|deleteOne|remove|findOneAndDelete|shutdownServer|dropUser|dropAllUsers|dropRole|fsyncLock_)\s*\("
+)
 _MONGO_CALL = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
 _MONGO_READS = frozenset(
     """stats status find findOne count countDocuments estimatedDocumentCount distinct aggregate getCollectionNames getCollectionInfos getCollection getSiblingDB
@@ -94,7 +128,9 @@ def mongo(this: Call) -> Flow | None:
         if scene.stdin.text is not None:
             texts = [Word(scene.stdin.text, span=this.span)]
         else:
-            walker.unclear("interactive.sql", this.span, "mongosh without --eval waits for input, or runs a script.", scene)
+            walker.unclear(
+                "interactive.sql", this.span, "mongosh without --eval waits for input, or runs a script.", scene
+            )
             return None
     for word in texts:
         if not word.literal:
@@ -104,8 +140,15 @@ def mongo(this: Call) -> Flow | None:
             walker.destroy("mongo.delete", word.span, "Deletes data.", scene)
         names = set(_MONGO_CALL.findall(text))
         unknown = names - _MONGO_READS
-        if unknown or re.search(r"[\w\])]\s*=(?![=>])|\$out\b|\$merge\b|=>\s*\{|function|\beval\b|\bload\b|\[['\"]", text):
-            walker.unclear("mongo.call", word.span, f"The text calls {', '.join(sorted(unknown)) or 'something'} that may change data.", scene)
+        if unknown or re.search(
+            r"[\w\])]\s*=(?![=>])|\$out\b|\$merge\b|=>\s*\{|function|\beval\b|\bload\b|\[['\"]", text
+        ):
+            walker.unclear(
+                "mongo.call",
+                word.span,
+                f"The text calls {', '.join(sorted(unknown)) or 'something'} that may change data.",
+                scene,
+            )
     return None
 
 

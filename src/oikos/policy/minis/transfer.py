@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import danger, hosts, paths
+from oikos.policy import danger, paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ def rsync(this: Call) -> Flow | None:
     for used in this.line.used:
         if used.name in ("--rsync-path", "-e", "--rsh") and used.value is not None:
             text = used.value.text
-            if used.name != "--rsync-path" and re.fullmatch(r"ssh(?:\s+(?:-p\s*\d+|-i\s*\S+|-o\s*(?:BatchMode|ConnectTimeout|StrictHostKeyChecking)=[\w-]+|-[46TxCq]+|-l\s*\w+))*", text):
+            if used.name != "--rsync-path" and re.fullmatch(
+                r"ssh(?:\s+(?:-p\s*\d+|-i\s*\S+|-o\s*(?:BatchMode|ConnectTimeout|StrictHostKeyChecking)=[\w-]+|-[46TxCq]+|-l\s*\w+))*",
+                text,
+            ):
                 continue
             if used.name == "--rsync-path" and re.fullmatch(r"(?:sudo\s+)?(?:/usr/bin/)?rsync", text):
                 continue
@@ -42,16 +45,34 @@ def _outward(this: Call) -> Flow | None:
     target = args[-1].text
     host = _remote_host(target)
     if host:
-        walker.find("transfer.host", Risk.READ_ONLY, args[-1].span, f"Copies to {host}.", scene, (EffectKind.EGRESS,), host)
+        walker.find(
+            "transfer.host", Risk.READ_ONLY, args[-1].span, f"Copies to {host}.", scene, (EffectKind.EGRESS,), host
+        )
         for word in args[:-1]:
-            if any(paths.is_secret(text.rstrip("/") + "/id_rsa" if text.rstrip("/").endswith(".ssh") else text) for text in word.spellings()):
-                walker.destroy("egress.secret", word.span, f"Secret material goes to {host}; that cannot be taken back.", scene, EffectKind.EGRESS,
-                               EffectKind.SENSITIVE, thing=host)
+            if any(
+                paths.is_secret(text.rstrip("/") + "/id_rsa" if text.rstrip("/").endswith(".ssh") else text)
+                for text in word.spellings()
+            ):
+                walker.destroy(
+                    "egress.secret",
+                    word.span,
+                    f"Secret material goes to {host}; that cannot be taken back.",
+                    scene,
+                    EffectKind.EGRESS,
+                    EffectKind.SENSITIVE,
+                    thing=host,
+                )
     elif not any(used.name in this.rule.dry for used in this.line.used):
         where = paths.normal(target, walker.cwd)
         if paths.is_critical(where) or where == "/":
-            walker.destroy("write.critical", args[-1].span, f"Overwrites {where}: a mistake there locks people out or loses a disk.", scene,
-                           *paths.write_effects(where), thing=where)
+            walker.destroy(
+                "write.critical",
+                args[-1].span,
+                f"Overwrites {where}: a mistake there locks people out or loses a disk.",
+                scene,
+                *paths.write_effects(where),
+                thing=where,
+            )
     return None
 
 
@@ -59,7 +80,9 @@ def restic(this: Call) -> Flow | None:
     """`restic restore --target /` overwrites the system."""
     target = this.value("-t", "--target")
     if "restore" in this.sub and target is not None and paths.is_system_tree(target.text) and not this.has("--dry-run"):
-        this.walker.destroy("restic.restore.system", target.span, f"Overwrites {target.text}.", this.scene, thing=target.text)
+        this.walker.destroy(
+            "restic.restore.system", target.span, f"Overwrites {target.text}.", this.scene, thing=target.text
+        )
     return None
 
 
@@ -76,9 +99,13 @@ def rclone(this: Call) -> Flow | None:
         if (":" in target) and paths.is_secret(word.text):
             found = re.search(r"https?://([^/:,]+)", target)
             host = found.group(1) if found else target.partition(":")[0]
-            walker.destroy("egress.secret", word.span, f"Secret material goes to {host}; that cannot be taken back.", scene, EffectKind.EGRESS,
-                           EffectKind.SENSITIVE, thing=host)
+            walker.destroy(
+                "egress.secret",
+                word.span,
+                f"Secret material goes to {host}; that cannot be taken back.",
+                scene,
+                EffectKind.EGRESS,
+                EffectKind.SENSITIVE,
+                thing=host,
+            )
     return None
-
-
-__all__ = ["hosts", "rclone", "restic", "rsync", "scp"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from oikos.domain.verdict import EffectKind
 from oikos.policy import hosts, paths
 from oikos.policy.scene import Flow
-from oikos.policy.words import Tag
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
@@ -22,13 +21,25 @@ def git(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     for word in this.values("-C"):
         if any(_FOREIGN.match(paths.normal(text, walker.cwd)) for text in word.spellings()):
-            walker.unclear("git.place", word.span, "A repository in a directory anybody can write to may carry its own programs.", scene)
+            walker.unclear(
+                "git.place",
+                word.span,
+                "A repository in a directory anybody can write to may carry its own programs.",
+                scene,
+            )
     if _FOREIGN.match(walker.cwd or ""):
-        walker.unclear("git.place", this.span, "A repository in a directory anybody can write to may carry its own programs.", scene)
+        walker.unclear(
+            "git.place",
+            this.span,
+            "A repository in a directory anybody can write to may carry its own programs.",
+            scene,
+        )
     if this.sub[:1] in (("diff",),) and this.has("--no-index"):
         for word in this.line.args:
             if paths.is_secret(word.text):
-                walker.change("read.secret", word.span, "Shows secret material.", scene, EffectKind.SENSITIVE, thing=word.text)
+                walker.change(
+                    "read.secret", word.span, "Shows secret material.", scene, EffectKind.SENSITIVE, thing=word.text
+                )
     for word in this.line.args:
         if re.match(r"ext::|fd::", word.text):
             walker.unclear("git.transport", word.span, "This transport runs a program.", scene)
@@ -38,9 +49,13 @@ def git(this: Call) -> Flow | None:
 def gitconfig(this: Call) -> Flow | None:
     """`git config`: a name alone reads, a name and a value write."""
     walker, scene = this.walker, this.scene
-    writes = this.has("--unset", "--unset-all", "--add", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit")
+    writes = this.has(
+        "--unset", "--unset-all", "--add", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"
+    )
     words = [word.text for word in this.line.args]
-    reads = this.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--get-color", "--get-colorbool") or words[:1] in (["get"], ["list"])
+    reads = this.has(
+        "--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--get-color", "--get-colorbool"
+    ) or words[:1] in (["get"], ["list"])
     if writes or (not reads and (len(words) > 1 or words[:1] in (["set"], ["unset"], ["edit"]))):
         walker.change("git.config.write", this.span, "Writes git configuration.", scene)
     return None
@@ -56,8 +71,12 @@ def push(this: Call) -> Flow | None:
     if "://" in remote or "@" in remote:
         host = hosts.host_of(remote)
         if hosts.is_third_party(host):
-            walker.destroy("egress.bulk", this.span, f"Sends the repository to {host}; that cannot be taken back.", scene, EffectKind.EGRESS, thing=host)
+            walker.destroy(
+                "egress.bulk",
+                this.span,
+                f"Sends the repository to {host}; that cannot be taken back.",
+                scene,
+                EffectKind.EGRESS,
+                thing=host,
+            )
     return None
-
-
-__all__ = ["Tag", "git", "gitconfig", "push"]
