@@ -1,12 +1,13 @@
 """The arena: contenders take turns with the same scripted model, and what each one costs is measured from outside.
 
-A contender is a command line that talks to `{BASE_URL}`, carries out what the model asks (`true 0`, `true 1`, …), goes on
-until the model is done, and exits. Rounds are interleaved: A B C, A B C. Compare ratios inside one run, never
+A contender is a command line that talks to `{BASE_URL}`, carries out what the model asks (`true 0`, `true 1`, …), goes
+on until the model is done, and exits. Rounds are interleaved: A B C, A B C. Compare ratios inside one run, never
 milliseconds between runs or machines.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def _oikos() -> Contender:
     before = [["set_goal", {"goal": "Run the command."}], ["propose_plan", {"steps": [step]}]]
     return Contender(
         argv=[str(ROOT / ".venv" / "bin" / "oikos"), "ask", "Run the command the scripted number of times, then stop."],
-        environment={"PYTHONPATH": os.environ.get("PP",""), "OIKOS_HOME": "{HOME}/oikos"},
+        environment={"OIKOS_HOME": "{HOME}/oikos"},
         files={"{HOME}/oikos/oikos.toml": CONFIG},
         script={"before": before, "call": call, "after": after},
     )
@@ -149,12 +150,23 @@ class Arena:
         argv = [_filled(word, words) for word in contender.argv]
         trace = home / "strace"
         if strace:
-            argv = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync,execve,sendto", "-o", str(trace), *argv]
+            argv = [
+                "strace",
+                "-f",
+                "-qq",
+                "-s",
+                "200",
+                "-e",
+                "trace=fsync,fdatasync,execve,sendto",
+                "-o",
+                str(trace),
+                *argv,
+            ]
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(home), "WORK": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8",
             "NO_COLOR": "1", "TERM": "dumb", "OPENAI_API_KEY": "x", "BASE_URL": words["{BASE_URL}"], "N": str(n),
-            "LANGSMITH_TRACING": "false", **{key: _filled(value, words) for key, value in contender.environment.items()},
-        }  # fmt: skip
+            "LANGSMITH_TRACING": "false",
+        } | {key: _filled(value, words) for key, value in contender.environment.items()}  # fmt: skip
         began, code, peak_mb = self._run(argv, environment, home)
         log = self._control("log")["log"]
         calls = n + sum(len(contender.script.get(part, ())) for part in ("before", "after"))
@@ -164,7 +176,7 @@ class Arena:
         sample = _sample(log, began, peak_mb, home)
         if strace:
             syncs, order = _traced(trace.read_text(encoding="utf-8", errors="replace"))
-            sample = _with(sample, syncs=syncs, order=order)
+            sample = replace(sample, syncs=syncs, order=order)
         shutil.rmtree(home, ignore_errors=True)
         return sample
 
@@ -176,7 +188,7 @@ class Arena:
             if pid == 0:
                 os.setsid()
                 os.chdir(home)
-                for descriptor, to in ((os.open(os.devnull, os.O_RDONLY), 0), (output.fileno(), 1), (output.fileno(), 2)):
+                for to, descriptor in enumerate((os.open(os.devnull, os.O_RDONLY), output.fileno(), output.fileno())):
                     os.dup2(descriptor, to)
                 os.read(gate, 1)
                 os.closerange(3, 64)
@@ -204,9 +216,7 @@ class Arena:
 
 def _sample(log: Sequence[Mapping[str, Any]], began: float, peak_mb: float, home: Path) -> Sample:
     gaps = [
-        (after["whole"] - row["left"]) * 1000
-        for row, after in zip(log, log[1:], strict=False)
-        if row["kind"] == "measured"
+        (after["whole"] - row["left"]) * 1000 for row, after in itertools.pairwise(log) if row["kind"] == "measured"
     ]
     marks = [row["used"] for row in log if row.get("used")]
     files = [path for path in home.rglob("*") if path.is_file() and path.name not in ("output", "strace")]
@@ -219,12 +229,6 @@ def _sample(log: Sequence[Mapping[str, Any]], began: float, peak_mb: float, home
         body=(log[0]["bytes"], log[-1]["bytes"]),
         disk_kib=sum(path.stat().st_size for path in files) / 1024,
     )
-
-
-def _with(sample: Sample, **changes: Any) -> Sample:
-    from dataclasses import replace
-
-    return replace(sample, **changes)
 
 
 def _traced(trace: str) -> tuple[int, str]:
@@ -261,23 +265,25 @@ def percentile(values: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, round(part * (len(ordered) - 1)))]
 
 
+def line(name: str, sample: Sample) -> str:
+    """One round for people."""
+    gaps = sample.gaps_ms
+    return (
+        f"{name:<15} cold {sample.cold_s:.2f} s ({sample.cold_cpu_s:.2f} CPU)  overhead p50 {statistics.median(gaps):.2f} "
+        f"p95 {percentile(gaps, 0.95):.2f} ms  CPU {sample.cpu_ms:.2f} ms  peak {sample.peak_mb:.0f} MB  "
+        f"body {sample.body[0]}..{sample.body[1]} B  disk {sample.disk_kib:.0f} KiB"
+    )
+
+
 def main() -> None:
-    """One contender or several, for work on one of them: arena.py NAMES N ROUNDS [DELTAS]."""
+    """Some contenders alone, for work on one of them: arena.py NAMES N ROUNDS [DELTAS]."""
     names, n, rounds = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
     deltas = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     arena = Arena()
     try:
         for _ in range(rounds):
             for name in names:
-                got = arena.play(name, n, deltas=deltas)
-                early = statistics.median(got.gaps_ms[EARLY])
-                late = statistics.median(got.gaps_ms[LATE])
-                print(
-                    f"{name:16} cold {got.cold_s:.3f} s (cpu {got.cold_cpu_s:.2f}) p50 {statistics.median(got.gaps_ms):.2f} p95 "
-                    f"{percentile(got.gaps_ms, 0.95):.2f} ms cpu {got.cpu_ms:.2f} ms peak {got.peak_mb:.0f} MB "
-                    f"early {early:.2f} late {late:.2f} body {got.body} disk {got.disk_kib:.0f} K",
-                    flush=True,
-                )
+                print(line(name, arena.play(name, n, deltas=deltas)), flush=True)
     finally:
         arena.close()
 

@@ -2,12 +2,12 @@
 
     python bench/model.py            # prints the port it listens on, then serves until /ctl/quit
 
-A round is set by POST /ctl/reset: the model makes the calls `before` (each once), then `n` times the measured call, then
-the calls `after`, then it answers with text. Requests without tools get a short text and count for nothing.
+A round is set by POST /ctl/reset: the model makes the calls `before` (each once), then `n` times the measured call,
+then the calls `after`, then it answers with text. Requests without tools get a short text and count for nothing.
 
-Times are CLOCK_MONOTONIC seconds. A row of /ctl/log holds `came` (first byte of the request), `whole` (its last byte) and
-`left` (the reply is about to be written, in one send), so `whole` of one row minus `left` of the row before is what the
-contender took between two answers: its overhead, the command included.
+Times are CLOCK_MONOTONIC seconds. A row of /ctl/log holds `came` (first byte of the request), `whole` (its last byte)
+and `left` (the reply is about to be written, in one send), so `whole` of one row minus `left` of the row before is what
+the contender took between two answers: its overhead, the command included.
 """
 
 from __future__ import annotations

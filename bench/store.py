@@ -20,8 +20,6 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import aiosqlite
-
 from oikos.adapters.clock import SystemClock
 from oikos.adapters.store.sql import SqlStore
 from oikos.domain import events as ev
@@ -55,6 +53,8 @@ async def inline(home: Path) -> tuple[Insert, Close]:
 
 async def aio(home: Path) -> tuple[Insert, Close]:
     """aiosqlite, autocommit."""
+    import aiosqlite  # of another environment, appended to the path by bench/run
+
     db = await aiosqlite.connect(home / "x.db", isolation_level=None)
     for statement in PRAGMAS:
         await db.execute(statement)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.log import SessionLog
+from oikos.app.teaching import STREAM
 from oikos.domain import events as ev
 from oikos.domain import intents as it
 from oikos.domain.consent import WINDOW_CHOICES_S, Principal, Role
@@ -88,7 +89,7 @@ class Service:
         Raises:
             NoSuchSession: none or more than one.
         """
-        rows = await self._store.sessions(limit=1000)
+        rows = await self.sessions(limit=1000)
         if prefix in ("", "-") and rows:
             return rows[0].session_id
         found = [row.session_id for row in rows if row.session_id.startswith(prefix)] if prefix else []
@@ -99,7 +100,7 @@ class Service:
 
     async def sessions(self, *, limit: int = 100) -> Sequence[SessionRow]:
         """Newest first."""
-        return await self._store.sessions(limit=limit)
+        return [row for row in await self._store.sessions(limit=limit) if row.session_id != STREAM]
 
     async def runs(self, *, session_id: str | None = None, limit: int = 100) -> Sequence[RunRow]:
         """Newest first."""

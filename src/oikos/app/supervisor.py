@@ -89,7 +89,7 @@ class Supervisor:
             await log.refresh()
             await log.decide(lambda s, at: decide(s, now_tick, at), wake="timer")
             self._known.pop(session_id, None)
-        elif not all(self._executor.follows(run.order.run_id) for run in state.running):
+        elif state.turn or not all(self._executor.follows(run.order.run_id) for run in state.running):
             await self._adopt(session_id)
 
     async def _read(self, log: SessionLog, seq: int = -1) -> State | None:
@@ -105,15 +105,16 @@ class Supervisor:
             return None
 
     async def _adopt(self, session_id: str) -> None:
-        """Runs without a follower, of a session that waits: follow them again, under a lease of the session."""
+        """What a dead process left of a session that waits: an open turn is closed, runs are followed again, under its lease."""
         lease = await self._store.take_lease(session_id, self._owner, now_s=self._clock.now().wall_s, ttl_s=LEASE_S)
         if lease is None:
             return
         try:
             log = self._log(session_id, lease)
-            await log.refresh()
+            state = await log.refresh()
+            if state.turn and not state.due:
+                await log.append_outcome(ev.TurnEnded(reason="interrupted"))
             await self._executor.recover(log)
-            await log.settle()
         finally:
             await self._store.drop_lease(lease)
 

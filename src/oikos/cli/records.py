@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 import orjson
 
+from oikos.app.teaching import STREAM
 from oikos.bootstrap import open_store
 from oikos.cli.paint import Paint, safe, seconds
 from oikos.cli.story import Story, risk_word
@@ -35,7 +36,7 @@ def sessions(ctx: click.Context) -> None:
 
 async def _sessions() -> None:
     async with open_store(load()) as store:
-        rows = await store.sessions()
+        rows = [row for row in await store.sessions() if row.session_id != STREAM]
     if not rows:
         click.echo('No sessions yet: oikos ask "when did the last backup run?"')
     for row in rows:
@@ -67,7 +68,7 @@ async def _show(session: str, *, as_json: bool) -> None:
 
 async def find_session(store: Store, prefix: str) -> str:
     """The one session whose id begins so; the newest for `-`."""
-    rows: list[SessionRow] = list(await store.sessions(limit=1000))
+    rows: list[SessionRow] = [row for row in await store.sessions(limit=1000) if row.session_id != STREAM]
     if prefix == "-" and rows:
         return rows[0].session_id
     found = [row.session_id for row in rows if row.session_id.startswith(prefix)]

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping
 
 import click
 import orjson
 
-from oikos.bootstrap import make_classifier
+from oikos.adapters.clock import SystemClock
+from oikos.app.teaching import Teaching
+from oikos.bootstrap import make_classifier, new_id, open_store, sync_targets
+from oikos.cli.paint import safe
 from oikos.config import load
-from oikos.domain.errors import ConfigError
+from oikos.domain.errors import ConfigError, OikosError, Refusal
+from oikos.domain.inventory import Entity
+from oikos.domain.teaching import phrase_for, teachable
+from oikos.domain.verdict import Risk
 
 
 @click.command()
 @click.argument("command", required=False)
 @click.option("--jsonl", is_flag=True, help='Read {"id","command"} a line from standard input, write a verdict a line.')
-def classify(command: str | None, jsonl: bool) -> None:
-    """Say how risky COMMAND is, with every reason."""
+@click.option("--teach", type=click.Choice(["read_only", "config_mutation"]), default=None, help="Teach what an unknown COMMAND counts as.")
+@click.option("--target", "targets", multiple=True, help="With --teach: on this target only; may be given more than once.")
+@click.option("--phrase", default="", help="With --teach: the typed phrase, when no terminal asks for it.")
+@click.option("--rules", "list_rules", is_flag=True, help="List the taught rules.")
+@click.option("--remove", default="", help="Remove the taught rule whose id begins so.")
+def classify(
+    command: str | None, jsonl: bool, teach: str | None, targets: tuple[str, ...], phrase: str, list_rules: bool, remove: str
+) -> None:
+    """Say how risky COMMAND is, with every reason; or teach what an unknown one counts as."""
+    if list_rules or remove:
+        asyncio.run(_rules(remove))
+        return
+    if teach is not None:
+        if command is None:
+            raise click.UsageError("give the COMMAND to teach")
+        asyncio.run(_teach(command, Risk(teach), targets, phrase))
+        return
     from oikos.policy import explain
 
     classifier = make_classifier(load())
@@ -42,6 +64,53 @@ def assent(text: str | None, jsonl: bool) -> None:
     if text is None:
         raise click.UsageError("give a TEXT, or --jsonl")
     click.echo(grammar.explain(text))
+
+
+async def _teach(command: str, risk: Risk, names: tuple[str, ...], typed: str) -> None:
+    from oikos.cli.decide import approver
+
+    config = load()
+    by = approver(config)
+    async with open_store(config) as store:
+        await sync_targets(store, config)
+        inventory = await store.inventory()
+        targets: list[Entity] = []
+        for name in names:
+            found = inventory.resolve(name)
+            if not isinstance(found, Entity):
+                raise ConfigError(f"there is no target {name}: `oikos fleet list`")
+            targets.append(found)
+        verdict = make_classifier(config).classify(command)
+        argv = teachable(verdict)
+        if isinstance(argv, tuple) and not typed and sys.stdin.isatty():
+            click.echo(f"From now on `{command}` counts as {risk} on {', '.join(names) or 'no target'}.")
+            typed = click.prompt(f"type `{phrase_for(argv)}` to teach it", default="", show_default=False)
+        rule = await Teaching(store, SystemClock(), new_id).teach(verdict, risk, targets, by, typed)
+        if isinstance(rule, Refusal):
+            raise OikosError(rule.text)
+        click.echo(f"✓ rule {rule.id[:8]}: {command} counts as {risk} on {', '.join(names)}; `oikos classify --rules` lists it")
+
+
+async def _rules(remove: str) -> None:
+    from oikos.cli.decide import approver
+    from oikos.cli.records import when
+
+    config = load()
+    async with open_store(config) as store:
+        teaching = Teaching(store, SystemClock(), new_id)
+        if remove:
+            removed = await teaching.remove(remove, approver(config))
+            if isinstance(removed, Refusal):
+                raise OikosError(removed.text)
+            click.echo(f"✓ rule {removed.id[:8]} no longer counts")
+            return
+        inventory = await store.inventory()
+        rules = await teaching.rules()
+        if not rules:
+            click.echo("No rule was taught.")
+        for rule in rules:
+            names = ", ".join(entity.slug if (entity := inventory.get(t)) is not None else t[:8] for t in rule.targets)
+            click.echo(f"{rule.id[:8]}  {when(rule.at_s)}  {rule.by}  {rule.risk} on {names}: {safe(' '.join(rule.argv))}")
 
 
 def _text(row: Mapping[str, object], key: str) -> str:

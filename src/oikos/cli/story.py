@@ -119,6 +119,10 @@ class Story:
                 good = event.outcome != "failed"
                 word = paint(f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold")
                 return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}"]
+            case ev.RuleTaught():
+                return [f"rule {event.rule.id[:8]} taught by {safe(event.rule.by)}: {safe(' '.join(event.rule.argv))}"]
+            case ev.RuleRemoved():
+                return [f"rule {event.rule_id[:8]} removed by {safe(event.by)}"]
             case ev.SessionStopped():
                 return [paint(f"■ stopped by {safe(event.by)}; running commands: {event.runs}", "red")]
             case ev.SessionOpened() | ev.TurnStarted() | ev.TurnEnded() | ev.PlanAccepted() | ev.PlanClosed() | ev.WaitEnded():

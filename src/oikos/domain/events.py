@@ -15,6 +15,7 @@ from oikos.domain.inventory import Fact
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import RunOrder, RunReport
 from oikos.domain.value import dataclass
+from oikos.domain.teaching import TaughtRule
 from oikos.domain.verdict import Effect, NamedObject, Risk
 
 
@@ -417,6 +418,8 @@ class WindowClosed:
     generation: int
     reason: str
     """completed, reopened, superseded, rejected, revoked, stopped, expired, role, identity, clock."""
+    target_id: str = ""
+    """Only for this target: its identity or host key changed (SPEC R3.6); empty: the whole window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,12 +444,32 @@ class SessionStopped:
     """kill or disown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTaught:
+    """An admin taught the classifier an exact command, in the stream `rules`."""
+
+    KIND: ClassVar[str] = "rule.taught"
+    rule: TaughtRule
+    text: str
+    """The phrase that was typed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRemoved:
+    """A taught rule no longer counts."""
+
+    KIND: ClassVar[str] = "rule.removed"
+    rule_id: str
+    by: str
+
+
 Event = (
     SessionOpened | OperatorSaid | SessionReopened | TurnStarted | TurnEnded | AssistantSaid | ToolAnswered | GoalSet
     | PlanProposed | PlanAccepted | ConsentGranted | ItemTicked | PlanApproved | PlanRejected | PlanClosed
     | ApprovalUnanswered | StepMarked | RunParked | RunDecided | RunStarted | RunDetached | RunFinished | FactsWritten
     | QuestionAsked | QuestionAnswered | WaitBegun | WaitEnded | Nudged | LimitWarned | SessionBlocked | LimitRaised
-    | ModelRetried | WindowRenewed | WindowSuspended | WindowClosed | SessionCompleted | SessionStopped
+    | ModelRetried | WindowRenewed | WindowSuspended | WindowClosed | SessionCompleted | SessionStopped | RuleTaught
+    | RuleRemoved
 )  # fmt: skip
 
 

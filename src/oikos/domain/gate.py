@@ -29,6 +29,7 @@ from oikos.domain.plan import (
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.value import dataclass
+from oikos.domain.teaching import taught_by
 from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
 
 __all__ = ["Admission", "NeedsApproval", "NeedsTypedConfirmation", "Outcome", "Question", "admit", "admit_probe"]
@@ -395,6 +396,9 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
 
 
 def _sealed(q: Question, authority: str) -> Admission:
+    """Every run says which taught rules its verdict rests on."""
+    taught = taught_by(q.verdict)
+    authority = f"{authority} {taught}" if taught else authority
     return seal(kind="run", digest=q.order.digest(), target_id=q.order.target_id, authority=authority, seq=q.state.seq)
 
 

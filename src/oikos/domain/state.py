@@ -365,7 +365,9 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
         case ev.WindowSuspended():
             return replace(state, window=replace(state.window, suspended=True)) if state.window else state
         case ev.WindowClosed():
-            return replace(state, window=None)
+            return replace(state, window=_without(state.window, event.target_id))
+        case ev.RuleTaught() | ev.RuleRemoved():
+            return state
         case ev.SessionCompleted():
             phase = Phase.FAILED if event.outcome == "failed" else Phase.DONE
             return replace(
@@ -466,6 +468,14 @@ def _window(consent: Consent) -> Window:
 def _window_renewed(state: State, event: ev.WindowRenewed) -> State:
     consent = state.consents[event.consent_id]
     return replace(state, window=_window(consent))
+
+
+def _without(window: Window | None, target_id: str) -> Window | None:
+    """The window without one machine, or no window at all."""
+    if window is None or not target_id:
+        return None
+    left = tuple(machine for machine in window.machines if machine != target_id)
+    return replace(window, machines=left) if left else None
 
 
 def _run_decided(state: State, event: ev.RunDecided) -> State:

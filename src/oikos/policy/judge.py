@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from oikos.domain.verdict import Action, EffectKind, Hop, Risk
+from oikos.domain.verdict import Action, EffectKind, Hop, HopKind, Risk
 from oikos.policy import builtins, danger, environment, hosts, minis, options, paths, unwrap
 from oikos.policy.findings import Span
 from oikos.policy.parser import Node
@@ -223,8 +223,9 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
         return scene.stdin.plus(UNKNOWN)
     this = Call(walker, name, words, program, rule, line, scene, sub)
     flow = _apply_rule(this)
-    if rule.emits:
-        flow = flow.plus(rule.emits)
+    emits = rule.emits if line.args or rule.risk is not Risk.READ_ONLY else rule.emits - {Tag.FILE}
+    if emits:
+        flow = flow.plus(emits)
     return flow
 
 
@@ -342,6 +343,12 @@ def _foreign(option: Option) -> Option | None:
 
 
 def _read(args: list[Word], rule: Rule) -> options.Line:
+    if rule.hop not in (None, HopKind.SSH, HopKind.DOCKER) and any(word.known == "--" for word in args):
+        # These take their own options up to the two dashes, wherever they stand.
+        at = next(index for index, word in enumerate(args) if word.known == "--")
+        line = options.read(args[:at], rule.options, replace(rule, permute=True))
+        line.rest = args[at + 1 :]
+        return line
     return options.read(args, rule.options, rule, stop_after=rule.wraps)
 
 

@@ -44,6 +44,8 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                 walker.unclear(
                     "redirect.dynamic", word.span, "The descriptor is only known when the shell runs.", scene
                 )
+            elif (net := _NET.match(word.text)) and word.literal and _probes(walker, stmt, op, word, net.group(1), scene):
+                continue
             elif op == "<":
                 scene = replace(scene, stdin=read_from(walker, word, scene))
                 reads |= {word.text}
@@ -66,6 +68,25 @@ def flow_to(walker: Walker, nets: list[str], flow: Flow, scene: Scene, stmt: Nod
             "egress.device", scene.source.span(stmt), "Sends data to another machine; that cannot be taken back.", scene,
             EffectKind.EGRESS, thing=nets[0],
         )  # fmt: skip
+
+
+def _probes(walker: Walker, stmt: Node, op: str, word: Word, host: str, scene: Scene) -> bool:
+    """Judge a bare connection test: `</dev/tcp/HOST/PORT` with nothing that reads or writes."""
+    command = stmt.get("Cmd")
+    from_nothing = any(_plain_word(one) == "/dev/null" for one in stmt["Redirs"] if one["Op"] == "<")
+    silent = command is None or (op != "<" and _producer(command) == "nothing") or (
+        from_nothing and command.get("Type") == "CallExpr" and _head(command.get("Args", [])) == "cat" and len(command["Args"]) == 1
+    )
+    if not silent or op not in ("<", ">", ">>"):
+        return False
+    walker.find(
+        "redirect.probe", Risk.READ_ONLY, word.span, f"Only tries to connect to {host}.", scene, (EffectKind.EGRESS,), host
+    )
+    return True
+
+
+def _plain_word(redirect: Node) -> str:
+    return "".join(part.get("Value", "") for part in redirect.get("Word", {}).get("Parts", ()))
 
 
 def read_from(walker: Walker, word: Word, scene: Scene) -> Flow:

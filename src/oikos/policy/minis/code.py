@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _MODULES = frozenset(
     "sys json math datetime time re string collections itertools functools statistics decimal fractions base64 hashlib hmac binascii struct textwrap ipaddress "
-    "calendar random platform pprint operator uuid csv html urllib.parse unicodedata zlib locale getpass_ os.path secrets socket_".split()
+    "calendar random platform pprint operator uuid csv html urllib.parse unicodedata zlib locale getpass_ os.path secrets socket".split()
 )
 _ATTRIBUTES_BAD = frozenset(
     "system popen spawn exec remove unlink rmdir removedirs rename replace_ mkdir makedirs chmod chown kill fork putenv symlink link truncate write writelines "
     "open run call check_call check_output Popen rmtree move copy copyfile copytree urlopen urlretrieve connect send sendall bind listen modules path_hooks "
-    "settrace setprofile exit_ load_module import_module eval exec_module environ getenv environb".split()
+    "create_connection create_server sendto sendmsg settrace setprofile exit_ load_module import_module eval exec_module environ getenv environb".split()
 )
 _CALLS = frozenset(
     "print len range sum min max sorted list dict set tuple str int float bool abs round divmod pow enumerate zip map filter any all ord chr hex oct bin repr "

@@ -325,6 +325,8 @@ def busybox(this: Call) -> Flow | None:
 def ansible(this: Call) -> Flow | None:
     """`ansible PATTERN -m MODULE -a ARGS`: an ad-hoc command on many hosts."""
     walker, scene = this.walker, this.scene
+    if this.has("--list-hosts"):
+        return EMPTY
     module = this.value("-m", "--module-name")
     args = this.value("-a", "--args")
     name = (module.text if module else "command").rsplit(".", 1)[-1]
