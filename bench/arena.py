@@ -150,18 +150,8 @@ class Arena:
         argv = [_filled(word, words) for word in contender.argv]
         trace = home / "strace"
         if strace:
-            argv = [
-                "strace",
-                "-f",
-                "-qq",
-                "-s",
-                "200",
-                "-e",
-                "trace=fsync,fdatasync,execve,sendto",
-                "-o",
-                str(trace),
-                *argv,
-            ]
+            calls = "trace=fsync,fdatasync,execve,sendto"
+            argv = ["strace", "-f", "-qq", "-s", "200", "-e", calls, "-o", str(trace), *argv]
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(home), "WORK": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8",
             "NO_COLOR": "1", "TERM": "dumb", "OPENAI_API_KEY": "x", "BASE_URL": words["{BASE_URL}"], "N": str(n),
@@ -239,7 +229,7 @@ def _traced(trace: str) -> tuple[int, str]:
             continue
         if re.search(r"\bf(data)?sync\(", line):
             order.append("F")
-        elif "execve(" in line and '"true ' in line:
+        elif "execve(" in line and '"true ' in line and line.endswith("= 0"):
             order.append("X")
         elif "sendto(" in line and '"POST ' in line:
             order.append("R")
@@ -268,11 +258,11 @@ def percentile(values: Sequence[float], part: float) -> float:
 def line(name: str, sample: Sample) -> str:
     """One round for people."""
     gaps = sample.gaps_ms
-    return (
-        f"{name:<15} cold {sample.cold_s:.2f} s ({sample.cold_cpu_s:.2f} CPU)  overhead p50 {statistics.median(gaps):.2f} "
-        f"p95 {percentile(gaps, 0.95):.2f} ms  CPU {sample.cpu_ms:.2f} ms  peak {sample.peak_mb:.0f} MB  "
-        f"body {sample.body[0]}..{sample.body[1]} B  disk {sample.disk_kib:.0f} KiB"
+    speed = (
+        f"overhead p50 {statistics.median(gaps):.2f} p95 {percentile(gaps, 0.95):.2f} ms  CPU {sample.cpu_ms:.2f} ms"
     )
+    size = f"peak {sample.peak_mb:.0f} MB  body {sample.body[0]}..{sample.body[1]} B  disk {sample.disk_kib:.0f} KiB"
+    return f"{name:<15} cold {sample.cold_s:.2f} s ({sample.cold_cpu_s:.2f} CPU)  {speed}  {size}"
 
 
 def main() -> None:

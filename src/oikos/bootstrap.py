@@ -34,7 +34,7 @@ from oikos.app.supervisor import Supervisor
 from oikos.app.tools import Tools
 from oikos.config import Config, Target, resolve_secret
 from oikos.domain.consent import Channel, Principal, Role
-from oikos.domain.errors import ConfigError, TargetError
+from oikos.domain.errors import ConfigError, StoreError, TargetError
 from oikos.domain.inventory import AccessPath, Become, Entity, Inventory, Mode, Transport
 from oikos.domain.run import RunOrder, RunOutcome
 from oikos.domain.state import Budgets
@@ -387,6 +387,13 @@ def make_model(config: Config, clock: Clock) -> Model:
 
 async def sync_targets(store: Store, config: Config) -> None:
     """Make the inventory's entities what `[targets.NAME]` says (SPEC R6.0); what was enrolled stays."""
+    try:
+        await _sync_targets(store, config)
+    except StoreError:
+        await _sync_targets(store, config)  # another process made the same entity at the same moment
+
+
+async def _sync_targets(store: Store, config: Config) -> None:
     inventory = await store.inventory()
     by_slug = {entity.slug: entity for entity in inventory.entities.values()}
     if SELF not in by_slug and SELF not in config.targets:

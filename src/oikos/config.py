@@ -32,15 +32,28 @@ def _table(**properties: Mapping[str, object]) -> Mapping[str, object]:
 
 
 TARGET = _table(
-    address=_STRING, port={"type": "integer", "minimum": 1, "maximum": 65535}, user=_STRING, key=_STRING, via=_STRING,
-    transport={"type": "string", "enum": ["ssh", "local", "pct", "docker"]}, guest=_STRING, kind=_STRING, parent=_STRING,
-    become={"type": "string", "enum": ["none", "sudo"]}, become_password=_STRING,
-    mode={"type": "string", "enum": ["locked", "look", "ask"]}, aliases={"type": "array", "items": _STRING},
-)  # fmt: skip
+    address=_STRING,
+    port={"type": "integer", "minimum": 1, "maximum": 65535},
+    user=_STRING,
+    key=_STRING,
+    via=_STRING,
+    transport={"type": "string", "enum": ["ssh", "local", "pct", "docker"]},
+    guest=_STRING,
+    kind=_STRING,
+    parent=_STRING,
+    become={"type": "string", "enum": ["none", "sudo"]},
+    become_password=_STRING,
+    mode={"type": "string", "enum": ["locked", "look", "ask"]},
+    aliases={"type": "array", "items": _STRING},
+)
 SCHEMA = _table(
     model=_table(
-        kind={"type": "string", "enum": ["runbook", "provider", "scripted"]}, name=_STRING, base_url=_STRING, api_key=_STRING,
-        script=_STRING, runbooks={"type": "array", "items": _STRING},
+        kind={"type": "string", "enum": ["runbook", "provider", "scripted"]},
+        name=_STRING,
+        base_url=_STRING,
+        api_key=_STRING,
+        script=_STRING,
+        runbooks={"type": "array", "items": _STRING},
         timeout_s=_POSITIVE,
     ),
     database=_table(url=_STRING),
@@ -50,13 +63,26 @@ SCHEMA = _table(
     targets={"type": "object", "properties": {}, "additionalProperties": TARGET},
     soul=_STRING,
     policy=_table(rules={"type": "array", "items": _STRING}),
-)  # fmt: skip
+)
 
 DEFAULTS: Mapping[str, object] = {
-    "model.kind": "runbook", "model.name": "", "model.base_url": "", "model.api_key": "", "model.script": "", "model.runbooks": [],
-    "model.timeout_s": 300.0, "database.url": "", "limits.iterations": 40.0, "limits.tokens": 2_000_000.0, "limits.runs": 200.0,
-    "limits.wall_s": 14400.0, "operator.name": "", "operator.role": "admin", "soul": "", "policy.rules": [],
-}  # fmt: skip
+    "model.kind": "runbook",
+    "model.name": "",
+    "model.base_url": "",
+    "model.api_key": "",
+    "model.script": "",
+    "model.runbooks": [],
+    "model.timeout_s": 300.0,
+    "database.url": "",
+    "limits.iterations": 40.0,
+    "limits.tokens": 2_000_000.0,
+    "limits.runs": 200.0,
+    "limits.wall_s": 14400.0,
+    "operator.name": "",
+    "operator.role": "admin",
+    "soul": "",
+    "policy.rules": [],
+}
 """Every plain key with its default; tables of targets and secrets have none."""
 
 SECRET_KEYS = frozenset({"model.api_key"})
@@ -121,7 +147,9 @@ class Config:
         if not url:
             return self.home / "oikos.db"
         if not url.startswith("sqlite:///"):
-            raise ConfigError(f"database.url: {url.split(':', 1)[0]} is not supported yet: use sqlite:///PATH, or leave it out")
+            raise ConfigError(
+                f"database.url: {url.split(':', 1)[0]} is not supported yet: use sqlite:///PATH, or leave it out"
+            )
         return Path(url.removeprefix("sqlite:///")).expanduser()
 
 
@@ -152,11 +180,16 @@ def load(environ: Mapping[str, str] = os.environ, *, path: Path | None = None) -
         if found is not None:
             values[key] = found
     _known_environment(environ)
-    targets = {name: _target(name, table, file) for name, table in cast("Mapping[str, Raw]", raw.get("targets", {})).items()}
+    targets = {
+        name: _target(name, table, file) for name, table in cast("Mapping[str, Raw]", raw.get("targets", {})).items()
+    }
     secrets = cast("Mapping[str, str]", raw.get("secrets", {}))
     for name, reference in secrets.items():
-        if not reference.startswith(("env:", "file:")):
-            raise ConfigError(f"{file}: secrets.{name}: write a reference, env:NAME or file:PATH, never the secret itself")
+        _check_reference(reference, f"{file}: secrets.{name}")
+    for name in SECRET_KEYS:
+        place = values[name].origin.replace("file ", "", 1)
+        _check_reference(cast("str", values[name].value), f"{place}: {name}")
+    _check_ways(targets, file)
     return Config(home=where, path=file, values=values, targets=targets, secrets=secrets)
 
 
@@ -178,7 +211,9 @@ def resolve_secret(reference: str, environ: Mapping[str, str] = os.environ) -> s
             try:
                 return Path(name).expanduser().read_text(encoding="utf-8").rstrip("\n")
             except OSError as error:
-                raise ConfigError(f"the secret file {name} cannot be read ({error.strerror}): create it with mode 0600") from None
+                raise ConfigError(
+                    f"the secret file {name} cannot be read ({error.strerror}): create it with mode 0600"
+                ) from None
             except UnicodeDecodeError:
                 raise ConfigError(f"the secret file {name} is not UTF-8 text") from None
         case _:
@@ -212,6 +247,28 @@ def _check(raw: Raw, file: Path) -> None:
         raise ConfigError(f"{file}: {error}") from None
 
 
+def _check_reference(reference: str, where: str) -> None:
+    if reference and not reference.startswith(("env:", "file:")):
+        raise ConfigError(f"{where}: write a reference, env:NAME or file:PATH, never the secret itself")
+
+
+def _check_ways(targets: Mapping[str, Target], file: Path) -> None:
+    """No way goes in a circle, and every parent is a target. A `via` may also be what `oikos fleet add` added."""
+    for target in targets.values():
+        if target.parent and target.parent not in targets:
+            problem = f"parent names no target: {target.parent}; add [targets.{target.parent}] or leave it out"
+            raise ConfigError(f"{file}: targets.{target.name}: {problem}")
+        for key in ("via", "parent"):
+            passed, name = {target.name}, cast("str", getattr(target, key))
+            while name:
+                if name in passed:
+                    raise ConfigError(
+                        f"{file}: targets.{target.name}: {key} goes in a circle ({name}): correct one of them"
+                    )
+                passed.add(name)
+                name = cast("str", getattr(targets[name], key)) if name in targets else ""
+
+
 def _flat(raw: Raw) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = []
     for name, value in raw.items():
@@ -235,7 +292,11 @@ _OWN = frozenset({"OIKOS_HOME", "OIKOS_CONFIG", "OIKOS_LAB_STATE", "OIKOS_LAB_CA
 def _known_environment(environ: Mapping[str, str]) -> None:
     known = {_variable(key) for key in DEFAULTS}
     for name in environ:
-        if not name.startswith("OIKOS_") or name in _OWN or name.startswith(("OIKOS_LAB_", "OIKOS_TEST_", "OIKOS_DEMO_")):
+        if (
+            not name.startswith("OIKOS_")
+            or name in _OWN
+            or name.startswith(("OIKOS_LAB_", "OIKOS_TEST_", "OIKOS_DEMO_"))
+        ):
             continue
         if name not in known and name.removesuffix("_FILE") not in known:
             raise ConfigError(f"the environment variable {name} names no setting: `oikos config show` lists them")
@@ -246,15 +307,30 @@ def _from_environment(key: str, environ: Mapping[str, str]) -> Value | None:
     if name in environ:
         return Value(value=_typed(key, environ[name], name), origin=f"environment {name}")
     if f"{name}_FILE" in environ:
-        text = resolve_secret(f"file:{environ[f'{name}_FILE']}", environ)
-        return Value(value=_typed(key, text, f"{name}_FILE"), origin=f"environment {name}_FILE")
+        path = environ[f"{name}_FILE"]
+        if key in SECRET_KEYS:  # the file is the secret: it is read only when it is used
+            return Value(value=f"file:{path}", origin=f"environment {name}_FILE")
+        return Value(
+            value=_typed(key, _value_in(path, f"{name}_FILE"), f"{name}_FILE"), origin=f"environment {name}_FILE"
+        )
     return None
+
+
+def _value_in(path: str, name: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8").rstrip("\n")
+    except OSError as error:
+        raise ConfigError(f"environment {name}: {path} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"environment {name}: {path} is not UTF-8 text") from None
 
 
 def _typed(key: str, text: str, name: str) -> object:
     table, _, leaf = key.rpartition(".")
     properties = cast("Mapping[str, Mapping[str, object]]", SCHEMA["properties"])
-    schema = cast("Mapping[str, Mapping[str, object]]", properties[table]["properties"])[leaf] if table else properties[leaf]
+    schema = (
+        cast("Mapping[str, Mapping[str, object]]", properties[table]["properties"])[leaf] if table else properties[leaf]
+    )
     value: object = text
     try:
         if schema["type"] == "number":
@@ -271,7 +347,9 @@ def _typed(key: str, text: str, name: str) -> object:
 
 def _target(name: str, table: Raw, file: Path) -> Target:
     if not NAME.fullmatch(name):
-        raise ConfigError(f"{file}: targets.{name}: a name is lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit")
+        raise ConfigError(
+            f"{file}: targets.{name}: a name is lower-case letters, digits, '.', '_', '-' and begins with one of the first two"
+        )
     aliases = tuple(cast("list[str]", table.pop("aliases", [])))
     target = Target(name=name, aliases=aliases, **table)  # type: ignore[arg-type]  # checked against TARGET
     needs = {"ssh": ("address",), "pct": ("via", "guest"), "docker": ("via", "guest"), "local": ()}[target.transport]

@@ -19,8 +19,8 @@ from oikos.config import load
 from oikos.domain import events as ev
 from oikos.domain.consent import Channel, Principal, Role
 from oikos.domain.errors import Refusal
-from oikos.domain.inventory import AccessPath, Entity, Mode, Transport
 from oikos.domain.instant import Instant
+from oikos.domain.inventory import AccessPath, Entity, Mode, Transport
 from oikos.domain.session import State, evolve
 from oikos.domain.state import Budgets
 from oikos.evals.harness import rest
@@ -29,6 +29,11 @@ from oikos.ports import Clock, Message, Model, Reply, Retrying, Runner, TextDelt
 WAIT_S = 30.0
 """Nothing in these tests takes longer, not even on a loaded machine."""
 
+LOOK = (
+    "- calls: [{tool: set_goal, args: {goal: look}}]\n"
+    "- calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: [ls]}]}}]\n"
+)
+"""Two responses: a goal, and a plan that only looks."""
 ANNA = Principal(id="anna", role=Role.ADMIN, channel=Channel.CLI)
 
 
@@ -133,7 +138,9 @@ class ShiftedClock:
 class Hooked(Scripted):
     """A scripted model before whose n-th answer (from 1) something else happens; remembers what it was shown."""
 
-    def __init__(self, script: str, values: Mapping[str, str], hooks: Mapping[int, Callable[[], Awaitable[None]]]) -> None:
+    def __init__(
+        self, script: str, values: Mapping[str, str], hooks: Mapping[int, Callable[[], Awaitable[None]]]
+    ) -> None:
         super().__init__(script_text(script), values)
         self.hooks = dict(hooks)
         self.asked: list[tuple[Message, ...]] = []
@@ -200,7 +207,9 @@ def local(slug: str, *, mode: Mode = Mode.ASK, entity_id: str = "", lab: bool = 
 
 def plan(*commands: str, target: str = "box", check: str = "stat {{workshop}}", goal: str = "have it") -> str:
     """Two responses: a goal, and a plan of one step a command, with one check."""
-    steps = ", ".join(f"{{title: step, target: {target}, commands: [{orjson.dumps(command).decode()}]}}" for command in commands)
+    steps = ", ".join(
+        f"{{title: step, target: {target}, commands: [{orjson.dumps(command).decode()}]}}" for command in commands
+    )
     checks = f"[{{target: {target}, command: {orjson.dumps(check).decode()}}}]"
     return (
         f"- calls: [{{tool: set_goal, args: {{goal: {goal}}}}}]\n"
@@ -217,9 +226,12 @@ def run(command: str, *, expects: str = "", target: str = "box", **more: object)
 
 def finish(steps: int = 1, *, check: str = "stat {{workshop}}", target: str = "box") -> str:
     """Two responses: the check of `plan`, and the end of the task."""
-    marks = "".join(f"    - {{tool: update_plan_step, args: {{seq: {n}, status: done}}}}\n" for n in range(1, steps + 1))
+    marks = "".join(
+        f"    - {{tool: update_plan_step, args: {{seq: {n}, status: done}}}}\n" for n in range(1, steps + 1)
+    )
     return run(check, target=target) + (
         f"- calls:\n{marks}"
-        f"    - {{tool: update_entity_attributes, args: {{entity: {target}, attributes: {{seen: 'yes'}}, run: '{{{{run:last}}}}'}}}}\n"
+        "    - tool: update_entity_attributes\n"
+        f"      args: {{entity: {target}, attributes: {{seen: 'yes'}}, run: '{{{{run:last}}}}'}}\n"
         "    - {tool: complete_task, args: {outcome: done, summary: it is so, evidence: ['{{run:last}}']}}\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 import pytest
@@ -11,11 +12,17 @@ from oikos.app.feed import Delta, Item, OutputChunk
 from oikos.domain import events as ev
 from oikos.domain.session import Phase, fold
 from tests.app.conftest import WAIT_S, Household, Open, finish, plan, run
+from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
 
 MAKE = "touch {{workshop}}/made"
 WHOLE = plan(MAKE) + run(MAKE) + finish()
+
+
+def arrived(items: list[Item], seq: int) -> bool:
+    """Whether an event is there."""
+    return any(isinstance(item, ev.Recorded) and item.seq == seq for item in items)
 
 
 async def collect(house: Household, after: int, until: int, into: list[Item], ready: anyio.Event | None = None) -> None:
@@ -54,8 +61,7 @@ async def test_readers_that_come_at_different_moments_see_the_same_live(househol
             tasks.start_soon(collect, house, 2, 10_000, seen[2])
             state = await house.approve()
             for reader in seen:
-                while not any(isinstance(item, ev.Recorded) and item.seq == state.seq for item in reader):
-                    await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+                await until_async(partial(arrived, reader, state.seq), "the readers to have it", WAIT_S)
             tasks.cancel_scope.cancel()
         records = list(await house.oikos.service.history(house.session_id))
         assert [item for item in seen[0] if isinstance(item, ev.Recorded)] == records
@@ -72,9 +78,7 @@ async def test_a_reader_in_another_process_sees_the_same(household: Open) -> Non
             await ready.wait()
             await house.say("make it")
             state = await house.approve()
-            with anyio.fail_after(WAIT_S):
-                while len(seen) < state.seq:
-                    await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+            await until_async(lambda: len(seen) >= state.seq, "the reader to have it", WAIT_S)
             tasks.cancel_scope.cancel()
         assert seen == list(await house.oikos.service.history(house.session_id))
 
@@ -91,20 +95,21 @@ async def test_a_stop_from_elsewhere_is_seen_through_a_stream_of_output(househol
         ready = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(collect, house, 0, 10_000, stopped, ready)
-            with anyio.fail_after(WAIT_S):
-                while not any(isinstance(item, OutputChunk) for item in stopped):
-                    await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+            await until_async(
+                lambda: any(isinstance(item, OutputChunk) for item in stopped), "the reader to have it", WAIT_S
+            )
             async with household("- text: x\n", session_id=house.session_id, work=False) as other:
                 await other.oikos.service.stop(house.session_id, other.by)
-            with anyio.fail_after(WAIT_S):
-                while not any(isinstance(item, ev.Recorded) and isinstance(item.event, ev.SessionStopped) for item in stopped):
-                    await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+            await until_async(
+                lambda: any(isinstance(i, ev.Recorded) and isinstance(i.event, ev.SessionStopped) for i in stopped),
+                "the reader to see the stop", WAIT_S,
+            )  # fmt: skip
             tasks.cancel_scope.cancel()
         await house.until(lambda state: state.phase is Phase.STOPPED and not state.running)
 
 
 async def test_text_and_output_come_live_and_are_nowhere_in_the_log(household: Open) -> None:
-    script = plan(MAKE) + run(MAKE) + "- calls: [{tool: run, args: {target: box, command: echo one; echo two}}]\n  text: |\n    I look.\n    Wait.\n" + finish()
+    script = plan(MAKE) + run(MAKE) + run("echo one; echo two", expects="text: |\n  I look.\n  Wait.") + finish()
     async with household(script) as house:
         seen: list[Item] = []
         ready = anyio.Event()
@@ -113,10 +118,15 @@ async def test_text_and_output_come_live_and_are_nowhere_in_the_log(household: O
             await ready.wait()
             await house.say("make it")
             state = await house.approve()
-            with anyio.fail_after(WAIT_S):
-                while not any(isinstance(item, ev.Recorded) and item.seq == state.seq for item in seen):
-                    await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+            await until_async(
+                lambda: any(isinstance(item, ev.Recorded) and item.seq == state.seq for item in seen),
+                "the reader to have it",
+                WAIT_S,
+            )
             tasks.cancel_scope.cancel()
         assert "".join(item.text for item in seen if isinstance(item, Delta)) == "I look.\nWait.\n"
-        assert b"".join(item.data for item in seen if isinstance(item, OutputChunk) and b"o" in item.data)[:8] == b"one\ntwo\n"
+        assert (
+            b"".join(item.data for item in seen if isinstance(item, OutputChunk) and b"o" in item.data)[:8]
+            == b"one\ntwo\n"
+        )
         assert fold(item for item in seen if isinstance(item, ev.Recorded)) == await house.state()

@@ -12,18 +12,18 @@ from oikos.domain.errors import Code, ModelError, Refusal
 from oikos.domain.session import Phase
 from oikos.domain.state import Budgets
 from oikos.ports import Message, Reply, Retrying, TextDelta, ToolSpec
-from tests.app.conftest import Open, ShiftedClock, finish, plan, run
+from tests.app.conftest import LOOK, Open, ShiftedClock, finish, plan, run
 
 pytestmark = pytest.mark.anyio
-
-LOOK = "- calls: [{tool: set_goal, args: {goal: look}}]\n- calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: [ls]}]}}]\n"
 
 
 async def test_a_budget_warns_at_80_percent_and_blocks_at_100_until_it_is_raised(household: Open) -> None:
     looks = "".join(run(f"test -e {n}") for n in range(12))
     async with household(LOOK + looks, budgets=Budgets(runs=5)) as house:
         state = await house.say("look around")
-        assert state.blocked == ev.SessionBlocked(on="limit", reason="the limit of 5 runs is used up: raise it to go on")
+        assert state.blocked == ev.SessionBlocked(
+            on="limit", reason="the limit of 5 runs is used up: raise it to go on"
+        )
         warned = await house.only(ev.LimitWarned)
         assert warned == [ev.LimitWarned(limit="runs", used=4, of=5)]
         assert len(await house.only(ev.RunStarted)) == 5
@@ -61,7 +61,11 @@ async def test_wall_clock_is_a_budget_too(household: Open) -> None:
 
 
 async def test_the_same_call_with_the_same_result_is_nudged_once_and_then_blocks(household: Open) -> None:
-    script = LOOK + run("ls /nowhere") * 3 + run("ls /nowhere", expects='sees: ["same call with the same result three times"]')
+    script = (
+        LOOK
+        + run("ls /nowhere") * 3
+        + run("ls /nowhere", expects='sees: ["same call with the same result three times"]')
+    )
     async with household(script) as house:
         state = await house.say("look around")
         assert state.blocked is not None
@@ -115,7 +119,9 @@ async def test_a_message_asks_a_failed_provider_at_once(household: Open) -> None
 async def test_a_failure_that_no_retry_can_help_waits_for_a_person(household: Open) -> None:
     async with household("- fails: {text: the key is wrong, retryable: false}\n  text: here I am\n") as house:
         state = await house.say("hello")
-        assert state.blocked == ev.SessionBlocked(on="model", reason="the model is not available: the key is wrong", retry_at=None)
+        assert state.blocked == ev.SessionBlocked(
+            on="model", reason="the model is not available: the key is wrong", retry_at=None
+        )
 
 
 async def test_a_failing_provider_touches_neither_window_nor_running_commands(household: Open) -> None:
@@ -184,7 +190,9 @@ async def test_a_second_complete_in_a_turn_is_refused(household: Open) -> None:
 
 
 async def test_a_message_during_a_turn_arrives_with_the_next_iteration(household: Open) -> None:
-    script = LOOK + run("while test ! -e {{workshop}}/go; do sleep 0.05; done") + run("ls", expects="sees: [mind the cat]")
+    script = (
+        LOOK + run("while test ! -e {{workshop}}/go; do sleep 0.05; done") + run("ls", expects="sees: [mind the cat]")
+    )
     async with household(script + "- text: a\n- text: b\n") as house:
         done = await house.send("look around")
         await house.until(lambda state: bool(state.running))

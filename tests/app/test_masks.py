@@ -1,7 +1,8 @@
-"""Known secrets and what looks like one reach neither database, nor feed, nor model, whichever way they come (SPEC R5.10)."""
+"""Secrets, known or likely, reach neither database, nor feed, nor model, whichever way they come (SPEC R5.10)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -13,13 +14,13 @@ from oikos.app.feed import Delta, Item, OutputChunk
 from oikos.domain import events as ev
 from oikos.domain.events import ToolCall
 from oikos.ports import Message, Reply, Retrying, TextDelta, ToolSpec
-from tests.app.conftest import WAIT_S, Hooked, Household, Open, plan, run
+from tests.app.conftest import LOOK, WAIT_S, Hooked, Household, Open, plan, run
+from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "Zx9-correct-horse"
 TOML = '[secrets]\nbackup = "file:%s"\n'
-LOOK = "- calls: [{tool: set_goal, args: {goal: look}}]\n- calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: [ls]}]}}]\n"
 
 
 @pytest.fixture
@@ -45,23 +46,31 @@ async def listening(house: Household, text: str) -> list[Item]:
         tasks.start_soon(listen)
         await ready.wait()
         state = await house.say(text)
-        with anyio.fail_after(WAIT_S):
-            while not any(isinstance(item, ev.Recorded) and item.seq == state.seq for item in seen):
-                await anyio.sleep(0.01)  # allow: test-sleep - the reader has no signal of its own
+        await until_async(
+            lambda: any(isinstance(item, ev.Recorded) and item.seq == state.seq for item in seen),
+            "the reader to have it",
+            WAIT_S,
+        )
         tasks.cancel_scope.cancel()
     return seen
 
 
 def live(items: Sequence[Item]) -> str:
     """What came besides events."""
-    parts = [item.text if isinstance(item, Delta) else item.data.decode() for item in items if isinstance(item, Delta | OutputChunk)]
+    parts = [
+        item.text if isinstance(item, Delta) else item.data.decode()
+        for item in items
+        if isinstance(item, Delta | OutputChunk)
+    ]
     return "".join(parts)
 
 
 async def test_in_output_even_when_it_comes_in_pieces(household: Open, toml: str, workshop: Path) -> None:
     half = len(SECRET) // 2
     command = f"printf %s {SECRET[:half]}; sleep 0.3; printf '%s\\n' {SECRET[half:]}; echo end"
-    model = Hooked(LOOK + run(command) + "- sees: ['[masked:backup]']\n  text: a\n- text: b\n", {"workshop": str(workshop)}, {})
+    model = Hooked(
+        LOOK + run(command) + "- sees: ['[masked:backup]']\n  text: a\n- text: b\n", {"workshop": str(workshop)}, {}
+    )
     async with household(model, toml=toml) as house:
         seen = await listening(house, "look")
         assert "[masked:backup]\nend\n" in live(seen)
@@ -82,9 +91,9 @@ class Babbling:
         for start in range(0, len(SECRET), 3):
             yield TextDelta(text=SECRET[start : start + 3])
             yield TextDelta(text=SECRET[start : start + 3], reasoning=True)
-        call = ToolCall(id="c1", name="set_goal", arguments='{"goal": "use %s"}' % SECRET)
+        call = ToolCall(id="c1", name="set_goal", arguments=json.dumps({"goal": f"use {SECRET}"}))
         calls = (call,) if len(messages) == 2 else ()
-        yield Reply(text=SECRET, reasoning=f"I know {SECRET}", calls=calls, opaque='{"signed": "%s"}' % SECRET)
+        yield Reply(text=SECRET, reasoning=f"I know {SECRET}", calls=calls, opaque=json.dumps({"signed": SECRET}))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -131,8 +140,14 @@ async def test_what_only_looks_like_a_secret_in_arguments(household: Open) -> No
 
 async def test_in_facts_and_file_names(household: Open, toml: str, workshop: Path) -> None:
     (workshop / SECRET).touch()
-    script = LOOK + run("ls {{workshop}}") + (
-        "- calls: [{tool: update_entity_attributes, args: {entity: box, run: '{{run:last}}', attributes: {file: '%s'}}}]\n- text: a\n- text: b\n" % SECRET
+    script = (
+        LOOK
+        + run("ls {{workshop}}")
+        + (
+            "- calls:\n    - tool: update_entity_attributes\n"
+            "      args: {entity: box, run: '{{run:last}}', attributes: {file: "
+            f"{SECRET}}}}}\n- text: a\n- text: b\n"
+        )
     )
     async with household(Hooked(script, {"workshop": str(workshop)}, {}), toml=toml) as house:
         await house.say("look")

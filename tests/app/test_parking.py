@@ -19,7 +19,9 @@ STRANGE = "unheard-of --of {{workshop}}"
 REMOVE = "rm -r {{workshop}}/made"
 
 
-async def test_a_guarded_effect_parks_in_spite_of_the_window_and_one_approval_answers_the_very_call(household: Open) -> None:
+async def test_a_guarded_effect_parks_in_spite_of_the_window_and_one_approval_answers_the_very_call(
+    household: Open,
+) -> None:
     script = plan(MAKE) + run(STRANGE) + run(MAKE, expects='sees: ["exit 127"]') + finish()
     async with household(script) as house:
         await house.say("make it")
@@ -32,11 +34,15 @@ async def test_a_guarded_effect_parks_in_spite_of_the_window_and_one_approval_an
         assert not card.run.offers_reopen
         state = await house.approve()
         assert (state.phase, state.outcome) == (Phase.DONE, "done")
-        grants = [event.consent.grant for event in await house.only(ev.ConsentGranted) if isinstance(event, ev.ConsentGranted)]
+        grants = [
+            event.consent.grant for event in await house.only(ev.ConsentGranted) if isinstance(event, ev.ConsentGranted)
+        ]
         assert grants == [Grant.PLAN, Grant.RUN]
         [parked] = [event for event in await house.only(ev.RunParked) if isinstance(event, ev.RunParked)]
         [answer] = [
-            event for event in await house.events() if isinstance(event, ev.ToolAnswered) and event.call_id == parked.call_id
+            event
+            for event in await house.events()
+            if isinstance(event, ev.ToolAnswered) and event.call_id == parked.call_id
         ]
         assert answer.run_id == parked.order.run_id
 
@@ -97,7 +103,9 @@ async def test_an_ended_window_parks_and_offers_to_reopen_and_reopening_covers_w
         assert card.run is not None
         assert (card.text, card.run.offers_reopen) == ("The window has ended.", True)
         assert not (house.workshop / "made").exists()
-        state = await house.rest(await house.oikos.service.reopen_with(house.session_id, card, house.by, duration_s=1800))
+        state = await house.rest(
+            await house.oikos.service.reopen_with(house.session_id, card, house.by, duration_s=1800)
+        )
         assert (state.phase, state.outcome) == (Phase.DONE, "done")
         closed = [event.reason for event in await house.only(ev.WindowClosed) if isinstance(event, ev.WindowClosed)]
         assert closed == ["expired", "completed"]
@@ -130,8 +138,12 @@ async def test_an_approval_older_than_ten_minutes_starts_nothing(household: Open
         assert card is not None
         assert isinstance(await house.oikos.service.approve(session_id, card, house.by), Done)
     clock.shift_s += 601
-    async with household(script + run(STRANGE, expects="refused: expired"), clock=clock, session_id=session_id) as house:
-        state = await house.until(lambda state: state.phase is Phase.AWAITING and state.awaiting_run and len(state.consents) == 2)
+    async with household(
+        script + run(STRANGE, expects="refused: expired"), clock=clock, session_id=session_id
+    ) as house:
+        state = await house.until(
+            lambda state: state.phase is Phase.AWAITING and state.awaiting_run and len(state.consents) == 2
+        )
         assert state.parked is not None
         assert await house.only(ev.RunStarted) == []
 
@@ -145,8 +157,11 @@ async def test_a_destructive_run_needs_its_phrase_and_neither_enter_nor_chat_nor
         card = await house.card()
         assert card is not None
         service = house.oikos.service
-        for tried in (await service.approve(house.session_id, card, house.by), await service.confirm(house.session_id, "", house.by),
-                      await service.confirm(house.session_id, "delete mad", house.by)):  # fmt: skip
+        for tried in (
+            await service.approve(house.session_id, card, house.by),
+            await service.confirm(house.session_id, "", house.by),
+            await service.confirm(house.session_id, "delete mad", house.by),
+        ):
             assert isinstance(tried, Refusal)
             assert tried.code is Code.WRONG_PHRASE
         state = await house.say("yes, go", shown=True)
@@ -208,7 +223,9 @@ async def test_asking_for_changes_to_a_parked_run_declines_it_with_the_text(hous
     async with household(script) as house:
         await house.say("make it")
         await house.approve()
-        state = await house.rest(await house.oikos.service.ask_for_changes(house.session_id, "with mkdir please", house.by))
+        state = await house.rest(
+            await house.oikos.service.ask_for_changes(house.session_id, "with mkdir please", house.by)
+        )
         assert (state.phase, state.outcome) == (Phase.DONE, "done")
 
 

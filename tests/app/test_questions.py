@@ -99,7 +99,11 @@ async def test_a_secret_never_goes_on_a_command_line(household: Open, workshop: 
 
 
 async def test_a_secret_nobody_gave_starts_nothing(household: Open, workshop: Path) -> None:
-    script = plan(STORE_IT) + run(STORE_IT, stdin="{{reference}}") + "- sees: ['nobody gave the secret api']\n  text: a\n- text: b\n"
+    script = (
+        plan(STORE_IT)
+        + run(STORE_IT, stdin="{{reference}}")
+        + "- sees: ['nobody gave the secret api']\n  text: a\n- text: b\n"
+    )
     model = Hooked(script, {"workshop": str(workshop), "reference": REFERENCE}, {})
     async with household(model) as house:
         await house.say("store the key")
@@ -110,8 +114,10 @@ async def test_a_secret_nobody_gave_starts_nothing(household: Open, workshop: Pa
 
 
 async def test_a_command_whose_secret_was_masked_is_not_run_with_the_marker_in_it(household: Open) -> None:
-    script = plan("touch {{workshop}}/made") + run("echo password=hunter2hunter2 >> {{workshop}}/made") + (
-        "- refused: malformed_call\n  text: a\n- text: b\n"
+    script = (
+        plan("touch {{workshop}}/made")
+        + run("echo password=hunter2hunter2 >> {{workshop}}/made")
+        + ("- refused: malformed_call\n  text: a\n- text: b\n")
     )
     async with household(script) as house:
         await house.say("store it")

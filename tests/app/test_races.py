@@ -18,7 +18,7 @@ from oikos.domain.inventory import Mode
 from oikos.domain.run import Identity
 from oikos.domain.session import Phase, State
 from oikos.ports import Message, Reply, Retrying, TextDelta, ToolSpec
-from tests.app.conftest import Hooked, Household, Open, finish, local, plan, run
+from tests.app.conftest import LOOK, Hooked, Household, Open, finish, local, plan, run
 from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
@@ -26,8 +26,6 @@ pytestmark = pytest.mark.anyio
 MAKE = "touch {{workshop}}/made"
 STRANGE = "unheard-of --of {{workshop}}"
 HOLD = "touch {{workshop}}/begun; while test ! -e {{workshop}}/go; do sleep 0.05; done; touch {{workshop}}/held"
-
-
 
 
 class ByTopic:
@@ -50,7 +48,7 @@ class ByTopic:
         """Nothing to close."""
 
 
-# ---- one mutation at a time per target ------------------------------------------------------------------------------------
+# ---- one mutation at a time per target -------------------------------------------------------------------------------
 
 
 async def test_two_sessions_change_one_target_one_after_the_other(household: Open, workshop: Path) -> None:
@@ -66,8 +64,12 @@ async def test_two_sessions_change_one_target_one_after_the_other(household: Ope
         first_done = await house.oikos.service.approve(house.session_id, card, house.by)
         await until_async((workshop / "begun").exists, "the first to begin")
         second_done = await house.oikos.service.approve(second.session_id, other, house.by)
-        await second.until(lambda state: len(state.batch.calls) == 1 and state.generation == 1 and state.window is not None)
-        assert [row.session_id for row in await house.oikos.store.runs(unfinished=True) if row.command == held] == [house.session_id]
+        await second.until(
+            lambda state: len(state.batch.calls) == 1 and state.generation == 1 and state.window is not None
+        )
+        assert [row.session_id for row in await house.oikos.store.runs(unfinished=True) if row.command == held] == [
+            house.session_id
+        ]
         (workshop / "go").touch()
         assert (await house.rest(first_done)).phase is Phase.DONE
         assert (await second.rest(second_done)).phase is Phase.DONE
@@ -98,7 +100,7 @@ async def test_two_sessions_change_two_targets_at_once(household: Open, workshop
         assert [state.phase for state in states.values()] == [Phase.DONE, Phase.DONE]
 
 
-# ---- the gate and the start see the same world -------------------------------------------------------------------------------
+# ---- the gate and the start see the same world -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mode", "refusal"), [(Mode.LOCKED, "target_locked"), (Mode.LOOK, "target_look_only")])
@@ -122,7 +124,9 @@ async def test_a_mode_changed_between_gate_and_start_goes_back_to_the_gate(
 
 
 async def test_a_target_that_is_gone_between_gate_and_start_is_refused(household: Open, workshop: Path) -> None:
-    model = Hooked(plan(MAKE) + run(MAKE) + "- refused: unknown_target\n  text: a\n- text: b\n", {"workshop": str(workshop)}, {})
+    model = Hooked(
+        plan(MAKE) + run(MAKE) + "- refused: unknown_target\n  text: a\n- text: b\n", {"workshop": str(workshop)}, {}
+    )
     async with household(model) as house:
 
         async def remove() -> None:
@@ -147,7 +151,7 @@ async def test_another_machine_behind_the_name_closes_the_window_with_the_eviden
         assert not (house.workshop / "made").exists()
 
 
-# ---- an operator between decision and append ----------------------------------------------------------------------------------
+# ---- an operator between decision and append -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at", range(1, 6))
@@ -176,8 +180,11 @@ async def test_a_message_before_any_answer_of_the_model_loses_nothing(household:
 
 async def test_a_message_while_an_outcome_is_being_written_is_answered(household: Open, workshop: Path) -> None:
     """The session must not end idle over an operator's unanswered words."""
-    look = "- calls: [{tool: set_goal, args: {goal: look}}]\n- calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: [ls]}]}}]\n"
-    model = Hooked(look + run("ls {{workshop}}") + finish(check="ls {{workshop}}") * 2 + "- text: a\n" * 3, {"workshop": str(workshop)}, {})
+    model = Hooked(
+        LOOK + run("ls {{workshop}}") + finish(check="ls {{workshop}}") * 2 + "- text: a\n" * 3,
+        {"workshop": str(workshop)},
+        {},
+    )
     async with household(model) as house:
         store, real = house.oikos.store, house.oikos.store.append
         spoken: list[str] = []
@@ -185,8 +192,12 @@ async def test_a_message_while_an_outcome_is_being_written_is_answered(household
         def append(session_id: str, expected: int, events: list[ev.Event], **more: object) -> object:
             if not spoken and any(isinstance(event, ev.ToolAnswered) and event.name == "run" for event in events):
                 spoken.append("now")
-                said = ev.OperatorSaid(text="mind the cat", by="anna", channel=house.by.channel, reading="comment", wakes=True)
-                first = real(session_id, expected, [said], at=house.oikos.clock.now(), actor="operator:anna", phase="executing")
+                said = ev.OperatorSaid(
+                    text="mind the cat", by="anna", channel=house.by.channel, reading="comment", wakes=True
+                )
+                first = real(
+                    session_id, expected, [said], at=house.oikos.clock.now(), actor="operator:anna", phase="executing"
+                )
 
                 async def both() -> int:
                     await first
@@ -226,7 +237,7 @@ async def test_a_stop_before_the_answer_is_final(household: Open, workshop: Path
             assert (state.phase, state.running, len(model.asked)) == (Phase.STOPPED, (), answers)
 
 
-# ---- consent is for one thing ------------------------------------------------------------------------------------------------
+# ---- consent is for one thing ----------------------------------------------------------------------------------------
 
 
 async def test_an_approval_of_one_session_is_worth_nothing_in_another(household: Open) -> None:
@@ -264,7 +275,10 @@ async def test_an_approval_of_what_was_not_shown_is_refused(household: Open) -> 
         card = await house.card()
         assert card is not None
         service = house.oikos.service
-        for wrong, code in ((replace(card, digest="0" * 64), Code.STALE_DIGEST), (replace(card, generation=7), Code.STALE_GENERATION)):
+        for wrong, code in (
+            (replace(card, digest="0" * 64), Code.STALE_DIGEST),
+            (replace(card, generation=7), Code.STALE_GENERATION),
+        ):
             refusal = await service.approve(house.session_id, wrong, house.by)
             assert isinstance(refusal, Refusal)
             assert refusal.code is code
@@ -275,7 +289,9 @@ async def test_an_approval_of_what_was_not_shown_is_refused(household: Open) -> 
 
 
 async def test_a_parked_run_swapped_after_it_was_shown_is_not_approved(household: Open) -> None:
-    async with household(plan(MAKE) + run(STRANGE) + run("other-thing " + "{{workshop}}") + "- text: a\n- text: b\n") as house:
+    async with household(
+        plan(MAKE) + run(STRANGE) + run("other-thing " + "{{workshop}}") + "- text: a\n- text: b\n"
+    ) as house:
         await house.say("make it")
         await house.approve()
         old = await house.card()

@@ -37,7 +37,8 @@ async def test_a_viewer_can_neither_open_nor_speak_nor_decide(household: Open) -
             await service.send(house.session_id, "hello", VIEWER), await decide(house, VIEWER),
             await service.reject(house.session_id, VIEWER), await service.stop(house.session_id, VIEWER),
             await service.revoke(house.session_id, VIEWER), await service.confirm(house.session_id, "x", VIEWER),
-            await service.raise_limits(house.session_id, VIEWER), await service.ask_for_changes(house.session_id, "x", VIEWER),
+            await service.raise_limits(house.session_id, VIEWER),
+            await service.ask_for_changes(house.session_id, "x", VIEWER),
         ):  # fmt: skip
             assert isinstance(done, Refusal)
             assert done.code is Code.NOT_APPROVER
@@ -46,10 +47,17 @@ async def test_a_viewer_can_neither_open_nor_speak_nor_decide(household: Open) -
 
 @pytest.mark.parametrize(
     ("by", "code"),
-    [(OPERATOR, Code.NOT_APPROVER), (PIPE, Code.NO_TERMINAL), (CHAT_PIPE, Code.NO_TERMINAL), (SCRIPT, Code.NOT_APPROVER)],
+    [
+        (OPERATOR, Code.NOT_APPROVER),
+        (PIPE, Code.NO_TERMINAL),
+        (CHAT_PIPE, Code.NO_TERMINAL),
+        (SCRIPT, Code.NOT_APPROVER),
+    ],
     ids=["operator", "pipe", "chat over a pipe", "script outside the lab"],
 )
-async def test_consent_needs_the_role_a_terminal_and_for_scripts_a_lab_home(household: Open, by: Principal, code: Code) -> None:
+async def test_consent_needs_the_role_a_terminal_and_for_scripts_a_lab_home(
+    household: Open, by: Principal, code: Code
+) -> None:
     async with household(plan(MAKE)) as house:
         await house.say("make it")
         refusal = await decide(house, by)
@@ -108,6 +116,9 @@ async def test_the_controller_itself_is_locked(household: Open) -> None:
 
 async def test_an_unknown_session_is_refused_in_one_line(household: Open) -> None:
     async with household("- text: hello\n") as house:
-        for done in (await house.oikos.service.send("nowhere", "hello", house.by), await house.oikos.service.stop("nowhere", house.by)):
+        for done in (
+            await house.oikos.service.send("nowhere", "hello", house.by),
+            await house.oikos.service.stop("nowhere", house.by),
+        ):
             assert isinstance(done, Refusal)
             assert done.code is Code.NO_SUCH_SESSION

@@ -11,7 +11,7 @@ from oikos.app.service import Done
 from oikos.domain import events as ev
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.session import Phase
-from tests.app.conftest import Hooked, Household, Open, finish, plan, run
+from tests.app.conftest import LOOK, Hooked, Household, Open, finish, plan, run
 from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +56,9 @@ async def test_a_halt_word_suspends_before_any_model_call(household: Open, works
         assert (state.phase, state.window.suspended, state.halted) == (Phase.BLOCKED, True, True)
         (workshop / "go").touch()
         state = await house.rest(done)
-        assert (state.phase, state.halted, len(state.running)) == (Phase.BLOCKED, True, 0), "the run ended, nothing else began"
+        assert (state.phase, state.halted, len(state.running)) == (Phase.BLOCKED, True, 0), (
+            "the run ended, nothing else began"
+        )
         assert len(model.asked) == asked
 
 
@@ -102,8 +104,7 @@ async def test_stop_kills_what_runs_and_says_that_it_is_dead(household: Open) ->
 
 async def test_stop_also_ends_a_plain_read(household: Open) -> None:
     look = "while test ! -e {{workshop}}/go; do sleep 0.05; done"
-    script = "- calls: [{tool: set_goal, args: {goal: look}}]\n- calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: [ls]}]}}]\n"
-    async with household(script + run(look)) as house:
+    async with household(LOOK + run(look)) as house:
         await house.send("look")
         await house.until(lambda state: bool(state.running))
         stopped = await house.oikos.service.stop(house.session_id, house.by)
@@ -125,7 +126,9 @@ async def test_a_disowned_run_holds_the_targets_lock_until_its_outcome_is_known(
         (house.workshop / "go").touch()
         await house.until(lambda state: state.phase is Phase.STOPPED and not state.running)
         assert await house.oikos.store.runs(unfinished=True) == []
-        [ended] = [e for e in await house.only(ev.RunFinished) if isinstance(e, ev.RunFinished) and e.run_id == busy_run.run_id]
+        [ended] = [
+            e for e in await house.only(ev.RunFinished) if isinstance(e, ev.RunFinished) and e.run_id == busy_run.run_id
+        ]
         assert ended.report.outcome.kind == "exited"
         assert (house.workshop / "made").exists()
 
@@ -194,7 +197,9 @@ async def test_a_stopped_session_is_not_revived_by_assent_refusal_or_an_approval
 
 
 async def test_a_follow_up_to_a_stopped_session_answers_its_open_calls_and_goes_on(household: Open) -> None:
-    script = plan(HOLD) + run(HOLD) + "- sees: [batch_ended, reopened]\n  text: here again\n".replace("batch_ended, ", "")
+    script = (
+        plan(HOLD) + run(HOLD) + "- sees: [batch_ended, reopened]\n  text: here again\n".replace("batch_ended, ", "")
+    )
     async with household(script) as house:
         await busy(house)
         await house.oikos.service.stop(house.session_id, house.by)

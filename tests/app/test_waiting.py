@@ -19,15 +19,26 @@ WAIT = "- calls: [{tool: wait, args: {run: '{{run:last}}', seconds: 3600, reason
 
 
 async def test_a_timer_ends_a_wait_and_answers_its_call(household: Open) -> None:
-    script = "- calls: [{tool: wait, args: {seconds: 0.2, reason: let it settle}}]\n- sees: ['\"ended_by\": \"timer\"']\n  text: up\n"
+    script = """
+- calls: [{tool: wait, args: {seconds: 0.2, reason: let it settle}}]
+- sees: ['"ended_by": "timer"']
+  text: up
+"""
     async with household(script) as house:
         state = await house.say("is it up?")
         assert state.phase is Phase.IDLE
-        assert [type(event).__name__ for event in await house.only(ev.WaitBegun, ev.WaitEnded)] == ["WaitBegun", "WaitEnded"]
+        assert [type(event).__name__ for event in await house.only(ev.WaitBegun, ev.WaitEnded)] == [
+            "WaitBegun",
+            "WaitEnded",
+        ]
 
 
 async def test_a_message_ends_a_wait(household: Open) -> None:
-    script = "- calls: [{tool: wait, args: {seconds: 3600, reason: lunch}}]\n- sees: ['\"ended_by\": \"message\"', hurry]\n  text: yes\n"
+    script = """
+- calls: [{tool: wait, args: {seconds: 3600, reason: lunch}}]
+- sees: ['"ended_by": "message"', hurry]
+  text: on it
+"""
     async with household(script) as house:
         await house.send("is it up?")
         await house.until(lambda state: state.phase is Phase.WAITING)
@@ -37,11 +48,12 @@ async def test_a_message_ends_a_wait(household: Open) -> None:
 
 async def test_a_background_run_wakes_its_session_when_it_ends_and_its_output_is_kept(household: Open) -> None:
     command = HOLD + "; echo finished at last"
-    script = (
-        plan(command) + run(command, background=True) + WAIT.replace("- calls", "- sees: ['\"status\":\"running\"']\n  calls")
-        + "- sees: ['\"ended_by\": \"run\"', 'has finished: exit 0']\n  calls: [{tool: read_output, args: {run: '{{run:last}}'}}]\n"
-        + finish()
-    )  # fmt: skip
+    begun = WAIT.replace("- calls", '- sees: [\'"status":"running"\']\n  calls')
+    ended = """
+- sees: ['"ended_by": "run"', 'has finished: exit 0']
+  calls: [{tool: read_output, args: {run: '{{run:last}}'}}]
+"""
+    script = plan(command) + run(command, background=True) + begun + ended + finish()
     async with household(script) as house:
         await house.say("make it")
         card = await house.card()
@@ -78,7 +90,9 @@ async def test_a_run_that_may_go_on_detaches_at_its_limit_and_is_not_killed(hous
         assert card is not None
         done = await house.oikos.service.approve(house.session_id, card, house.by)
         await house.until(lambda state: state.phase is Phase.WAITING)
-        assert await house.only(ev.RunDetached) == [ev.RunDetached(run_id=(await house.state()).waiting.run_id, reason="time limit")]  # type: ignore[union-attr]  # it waits
+        assert await house.only(ev.RunDetached) == [
+            ev.RunDetached(run_id=(await house.state()).waiting.run_id, reason="time limit")
+        ]  # type: ignore[union-attr]  # it waits
         (house.workshop / "go").touch()
         state = await house.rest(done)
         assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
@@ -86,7 +100,11 @@ async def test_a_run_that_may_go_on_detaches_at_its_limit_and_is_not_killed(hous
 
 async def test_a_run_over_its_limit_says_that_the_remote_process_was_killed(household: Open) -> None:
     command = "touch {{workshop}}/made; sleep 60"
-    script = plan(command) + run(command, timeout_s=1) + "- sees: ['timed out (total); remote process killed']\n  text: a\n- text: b\n"
+    script = (
+        plan(command)
+        + run(command, timeout_s=1)
+        + "- sees: ['timed out (total); remote process killed']\n  text: a\n- text: b\n"
+    )
     async with household(script) as house:
         await house.say("make it")
         state = await house.approve()
@@ -128,12 +146,19 @@ async def test_leaving_while_a_command_runs_records_no_false_outcome(household: 
     async with household(script, session_id=session_id) as house:
         state = await house.rest(done)
         assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
-        outcomes = [event.report.outcome.kind for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)]
+        outcomes = [
+            event.report.outcome.kind for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)
+        ]
         assert outcomes == ["exited", "exited", "exited"]
 
 
 async def test_waiting_for_a_run_that_is_over_is_refused(household: Open) -> None:
-    script = plan("touch {{workshop}}/made") + run("touch {{workshop}}/made") + WAIT + "- refused: unknown_run\n  text: a\n- text: b\n"
+    script = (
+        plan("touch {{workshop}}/made")
+        + run("touch {{workshop}}/made")
+        + WAIT
+        + "- refused: unknown_run\n  text: a\n- text: b\n"
+    )
     async with household(script) as house:
         await house.say("make it")
         state = await house.approve()

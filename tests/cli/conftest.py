@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import sqlite3
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from tests.wait import until
 OIKOS = str(Path(sys.executable).with_name("oikos"))
 TOKEN = "a-long-random-text"  # noqa: S105 - of this test's own home
 CONFIG = '[model]\nkind = "scripted"\nscript = "{home}/script.yaml"\n[targets.box]\ntransport = "local"\n'
-WITHIN_S = 60.0
+WITHIN_S = 30.0
 
 LOOK = """
 - reasoning: they want to know what is there
@@ -102,8 +104,10 @@ class Cli:
             return ""
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
             try:
-                row = database.execute("SELECT phase FROM sessions ORDER BY active_s DESC LIMIT 1").fetchone()
-            except sqlite3.OperationalError:  # not made yet
+                row = database.execute("SELECT phase FROM sessions ORDER BY opened_s DESC LIMIT 1").fetchone()
+            except sqlite3.OperationalError as error:
+                if "no such table" not in str(error):
+                    raise
                 return ""
         return str(row[0]) if row is not None else ""
 
@@ -116,7 +120,10 @@ class Cli:
         """A command at a terminal of its own."""
         master, slave = pty.openpty()
         whole = {**self.env, "TERM": "xterm", **(env or {})}
-        process = subprocess.Popen([OIKOS, *words], stdin=slave, stdout=slave, stderr=slave, env=whole, start_new_session=True)
+        process = subprocess.Popen(
+            [OIKOS, *words], stdin=slave, stdout=slave, stderr=slave, env=whole, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
         os.close(slave)
         os.set_blocking(master, False)
         try:
@@ -149,7 +156,10 @@ class Terminal:
 
     def until(self, text: str, *, times: int = 1) -> None:
         """Wait until it is shown."""
-        until(lambda: self.read().count(text) >= times, f"{text!r} at the terminal; shown was:\n{self.shown}", WITHIN_S)
+        try:
+            until(lambda: self.read().count(text) >= times, f"{text!r} at the terminal", WITHIN_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; shown was:\n{self.shown}") from None
 
     def ended(self) -> int:
         """Wait for its exit code."""

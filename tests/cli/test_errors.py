@@ -184,7 +184,7 @@ def test_a_full_disk_is_one_line_and_what_was_written_before_is_whole(cli: Cli, 
 
 
 @pytest.mark.needs_root
-@pytest.mark.parametrize("words", [("lab", "up"), ("demo",)])
+@pytest.mark.parametrize("words", [("lab", "up", "web1"), ("demo",)])
 def test_the_lab_without_root_says_that_it_needs_root(cli: Cli, words: tuple[str, ...], tmp_path: Path) -> None:
     home = tmp_path / "nobody"
     home.mkdir()

@@ -37,7 +37,9 @@ class Aftermath:
 
     def outcomes(self, command: str) -> list[RunOutcome]:
         """How the runs of a command ended, in order."""
-        return [run.outcome for run in self.state.runs.values() if run.order.command == command and run.outcome is not None]
+        return [
+            run.outcome for run in self.state.runs.values() if run.order.command == command and run.outcome is not None
+        ]
 
 
 class Scene:
@@ -53,14 +55,14 @@ class Scene:
         self.check = f"test -s {self.count}"
         self.spool = self.home / ".local/state/oikos/spool"
         """What the target remembers of runs."""
-        self._processes = 0
+        self._later = 0
 
-    def start(self, point: str = "") -> multiprocessing.process.BaseProcess:
-        """A process; each later than the lease of the one before."""
-        arguments = (str(self.home), self.command, self.check, point, LEASE_S * self._processes)
+    def start(self, point: str = "", *, later: bool = True) -> multiprocessing.process.BaseProcess:
+        """A process; each later than the lease of the one before, unless they are to work at once."""
+        self._later += later
+        arguments = (str(self.home), self.command, self.check, point, LEASE_S * self._later)
         process = FORKS.Process(target=work, args=arguments)
         process.start()
-        self._processes += 1
         return process
 
     def killed(self, point: str) -> None:
@@ -109,13 +111,17 @@ def scene(tmp_path: Path) -> Scene:
 
 def proper(after: Aftermath) -> None:
     """What holds after any crash (SPEC R10.2)."""
-    assert (after.state.phase, after.state.outcome, after.state.window) == (Phase.DONE, "done", None), after.state.waits_for
+    assert (after.state.phase, after.state.outcome, after.state.window) == (Phase.DONE, "done", None), (
+        after.state.waits_for
+    )
     assert [record.seq for record in after.records] == list(range(1, len(after.records) + 1))
     started = [record.event.order.run_id for record in after.records if isinstance(record.event, ev.RunStarted)]
     finished = [record.event.run_id for record in after.records if isinstance(record.event, ev.RunFinished)]
     assert len(started) == len(set(started))
     assert sorted(started) == sorted(finished)
-    asked = [call.id for record in after.records if isinstance(record.event, ev.AssistantSaid) for call in record.event.calls]
+    asked = [
+        call.id for record in after.records if isinstance(record.event, ev.AssistantSaid) for call in record.event.calls
+    ]
     answered = [record.event.call_id for record in after.records if isinstance(record.event, ev.ToolAnswered)]
     assert sorted(asked) == sorted(answered)
     granted = [record.event.consent.id for record in after.records if isinstance(record.event, ev.ConsentGranted)]
@@ -180,7 +186,36 @@ def test_a_lost_spool_is_unknown_and_only_an_approved_repeat_runs_again(scene: S
     first, second = after.outcomes(scene.command)
     assert isinstance(first, Unknown)
     assert second == Exited(code=0)
-    assert len([record for record in after.records if isinstance(record.event, ev.QuestionAsked)]) == 1, "the model was told"
+    assert len([record for record in after.records if isinstance(record.event, ev.QuestionAsked)]) == 1, (
+        "the model was told"
+    )
+
+
+def test_two_processes_on_one_home_do_the_work_once(scene: Scene) -> None:
+    scene.go.touch()
+    scene.killed("after SessionOpened")
+    first, second = scene.start(), scene.start(later=False)
+    for process in (first, second):
+        process.join(PATIENCE_S)
+        assert process.exitcode == 0
+        process.close()
+    after = scene.look()
+    proper(after)
+    assert scene.counted() == 1
+
+
+def test_a_process_beside_takes_over_when_the_other_is_killed(scene: Scene) -> None:
+    first = scene.start()
+    until(scene.begun.exists, "the command to begin", PATIENCE_S)
+    second = scene.start()
+    first.kill()
+    scene.go.touch()
+    for process in (first, second):
+        process.join(PATIENCE_S)
+        process.close()
+    after = scene.look()
+    proper(after)
+    assert scene.counted() == 1
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ async def test_a_rejected_plan_changes_nothing(stand: Stand) -> None:
     more = 'operator: [{when: plan, do: reject, text: not today}]\nexpect: [approvals: 0, target_state: {host: "*", command: "! test -e note"}]\n'
     trial, judgements = await stand.play(PLAN, more)
     assert failed(judgements) == []
-    assert (trial.turns[-1].state.phase, trial.ticks) == (Phase.IDLE, 1)
+    assert (trial.turns[-1].state.phase, trial.ticks) == (Phase.IDLE, 0)
 
 
 async def test_asking_for_changes_brings_another_generation(stand: Stand) -> None:

@@ -15,7 +15,7 @@ from oikos.domain.verdict import Risk
 from oikos.policy import default_classifier
 from oikos.policy.classify import Classifier
 from oikos.policy.knowledge import load
-from oikos.policy.parser import ShfmtParser
+from oikos.policy.parser import Parsed, ShfmtParser
 from tests.policy.corpora import Row
 
 CLASSIFIER = default_classifier()
@@ -99,7 +99,7 @@ def test_a_verdict_does_not_depend_on_the_cache_or_the_order() -> None:
 
 def test_a_crash_of_the_analyser_is_destructive() -> None:
     class Broken(ShfmtParser):
-        def parse(self, text: str, dialect: str = "bash") -> object:  # type: ignore[override]  # broken on purpose
+        def parse(self, text: str, dialect: str = "bash") -> Parsed:
             raise KeyError("boom")
 
     verdict = Classifier(Broken(), load()).classify("ls")

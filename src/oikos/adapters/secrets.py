@@ -58,7 +58,11 @@ class SecretFiles:
         """Every value by name, for masking."""
         if not self._directory.is_dir():
             return {}
-        return {file.name: file.read_text(encoding="utf-8") for file in self._directory.iterdir() if not file.name.startswith(".")}
+        return {
+            file.name: file.read_text(encoding="utf-8")
+            for file in self._directory.iterdir()
+            if not file.name.startswith(".")
+        }
 
     def refresh(self) -> None:
         """Learn what another process was given since the last look."""

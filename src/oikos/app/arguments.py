@@ -7,6 +7,7 @@ is shown and the schema that is enforced are one object.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -90,7 +91,7 @@ def _fits(value: object, kind: str) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
+            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         case "boolean":
             return isinstance(value, bool)
         case "array":

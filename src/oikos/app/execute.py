@@ -29,7 +29,18 @@ from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Route
 from oikos.domain.mask import Secrets
 from oikos.domain.run import (
-    Exited, Limits, Lost, RemoteState, RunOrder, RunOutcome, RunReport, RunRequest, Signalled, Stream, Unknown, describe,
+    Exited,
+    Limits,
+    Lost,
+    RemoteState,
+    RunOrder,
+    RunOutcome,
+    RunReport,
+    RunRequest,
+    Signalled,
+    Stream,
+    Unknown,
+    describe,
     succeeded,
 )  # fmt: skip
 from oikos.domain.state import Parked, Phase, RunState, State
@@ -62,7 +73,9 @@ class Answer:
 def refused(refusal: Refusal) -> Answer:
     """A refusal as the model sees it (SPEC R2.8)."""
     body = {"refused": refusal.code.value, "text": refusal.text, "do": refusal.directive}
-    return Answer(text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}")
+    return Answer(
+        text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}"
+    )
 
 
 def seen_as(tool: str, asked: str, answered: str) -> str:
@@ -106,8 +119,20 @@ class _Job:
 class Executor:
     """Runs for one process; sessions share it."""
 
-    def __init__(self, *, store: Store, runner: Runner, clock: Clock, classify: Classify, ids: Ids, feed: Feed, fleet: Fleet,
-                 secrets: Secrets, hints: Hints, tasks: asyncio.TaskGroup) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        store: Store,
+        runner: Runner,
+        clock: Clock,
+        classify: Classify,
+        ids: Ids,
+        feed: Feed,
+        fleet: Fleet,
+        secrets: Secrets,
+        hints: Hints,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
         self._store = store
         self._runner = runner
         self._clock = clock
@@ -128,12 +153,21 @@ class Executor:
     async def run(self, log: SessionLog, request: RunRequest) -> Answer | None:
         """Carry out a `run` call; None when it parked and is answered later."""
         verdict = await self._classify(request.command)
-        supervised = request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
+        supervised = (
+            request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
+        )
         order = RunOrder(
-            run_id=self._ids(), session_id=log.session_id, generation=log.state.generation, target_id="", command=request.command,
-            stdin=request.stdin, limits=Limits(total_s=request.timeout_s), supervised=supervised,
-            background=request.background, keep=request.keep,
-        )  # fmt: skip
+            run_id=self._ids(),
+            session_id=log.session_id,
+            generation=log.state.generation,
+            target_id="",
+            command=request.command,
+            stdin=request.stdin,
+            limits=Limits(total_s=request.timeout_s),
+            supervised=supervised,
+            background=request.background,
+            keep=request.keep,
+        )
         job = _Job(call_id=request.call_id, request=request, verdict=verdict, order=order)
         return await self._through_the_gate(log, job)
 
@@ -143,9 +177,16 @@ class Executor:
         order = event.order
         verdict = await self._classify(order.command)
         request = RunRequest(
-            call_id=event.call_id, target=event.target, command=order.command, step=event.step, timeout_s=order.limits.total_s,
-            background=order.background, keep=order.keep, stdin=order.stdin, rerun=event.rerun,
-        )  # fmt: skip
+            call_id=event.call_id,
+            target=event.target,
+            command=order.command,
+            step=event.step,
+            timeout_s=order.limits.total_s,
+            background=order.background,
+            keep=order.keep,
+            stdin=order.stdin,
+            rerun=event.rerun,
+        )
         job = _Job(call_id=event.call_id, request=request, verdict=verdict, order=order, approval=parked)
         answer = await self._through_the_gate(log, job)
         if answer is None or answer.refusal:
@@ -206,22 +247,37 @@ class Executor:
         typed = isinstance(outcome, NeedsTypedConfirmation)
         log.stage(
             ev.RunParked(
-                order=replace(job.order, not_after_s=None), call_id=job.call_id, target=job.target.slug, step=job.request.step,
-                risk=verdict.risk, effects=outcome.effects, objects=verdict.objects, canonical=verdict.canonical,
-                why=outcome.why, phrase=outcome.phrase if isinstance(outcome, NeedsTypedConfirmation) else "",
+                order=replace(job.order, not_after_s=None),
+                call_id=job.call_id,
+                target=job.target.slug,
+                step=job.request.step,
+                risk=verdict.risk,
+                effects=outcome.effects,
+                objects=verdict.objects,
+                canonical=verdict.canonical,
+                why=outcome.why,
+                phrase=outcome.phrase if isinstance(outcome, NeedsTypedConfirmation) else "",
                 offers_reopen=not typed and isinstance(outcome, NeedsApproval) and outcome.offers_reopen,
                 rerun=job.request.rerun,
             )
-        )  # fmt: skip
+        )
 
     async def _start(self, log: SessionLog, job: _Job, target: Entity, route: Route, admission: Admission) -> Answer:
         order = job.order
         check = _check_number(log.state, order)
         started = ev.RunStarted(
-            order=order, call_id=job.call_id, target=target.slug, step=job.request.step, risk=job.verdict.risk,
-            effects=job.verdict.effects, canonical=job.verdict.canonical or order.command, authority=admission.authority,
-            admitted=admission.digest, check=check, rerun=job.request.rerun,
-        )  # fmt: skip
+            order=order,
+            call_id=job.call_id,
+            target=target.slug,
+            step=job.request.step,
+            risk=job.verdict.risk,
+            effects=job.verdict.effects,
+            canonical=job.verdict.canonical or order.command,
+            authority=admission.authority,
+            admitted=admission.digest,
+            check=check,
+            rerun=job.request.rerun,
+        )
         changes = job.verdict.risk is not Risk.READ_ONLY
         await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=changes))
         collector = Collector(
@@ -285,7 +341,7 @@ class Executor:
         text = b"\n".join(part for stream in Stream for part in collector.ends(stream)[:2]).decode("utf-8", "replace")
         return self._hints.find(text, failed=not succeeded(outcome))
 
-    # ---- background ---------------------------------------------------------------------------------------------------
+    # ---- background --------------------------------------------------------------------------------------------------
 
     async def _detach(self, log: SessionLog, live: Live, reason: str) -> Answer:
         live.detached = True
@@ -304,7 +360,7 @@ class Executor:
 
     async def conclude(self, log: SessionLog, run_id: str, report: RunReport, collector: Collector,
                        pieces: Sequence[OutputPiece] = ()) -> None:  # fmt: skip
-        """Journal the outcome of a run that no turn awaits, answer its call if it is unanswered, and wake the session."""
+        """Journal the outcome of a run that no turn awaits, answer its call if nobody has, and wake the session."""
         await log.refresh()
         while True:
             run = log.state.runs.get(run_id)
@@ -314,13 +370,19 @@ class Executor:
             hint = self._hint(report.outcome, collector)
             events: list[ev.Event] = [
                 ev.RunFinished(
-                    run_id=run_id, report=report, passed=passed, hint=hint.text if hint else "", hint_class=hint.recovery if hint else ""
+                    run_id=run_id,
+                    report=report,
+                    passed=passed,
+                    hint=hint.text if hint else "",
+                    hint_class=hint.recovery if hint else "",
                 )
             ]
             if any(call.id == run.call_id for call in log.state.batch.calls):
                 answer = _result(run, report, collector, passed, hint, None)
                 seen = seen_as("run", run.key, answer.seen)
-                events.append(ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=seen))
+                events.append(
+                    ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=seen)
+                )
             waiting = log.state.waiting
             if waiting is not None and waiting.run_id in ("", run_id):
                 events += end_wait(waiting, "run")
@@ -341,7 +403,7 @@ class Executor:
             raise TargetError(f"{order.target_id} has no way in any more: add it again with `oikos fleet add`")
         return route
 
-    # ---- after a crash (DESIGN §3) --------------------------------------------------------------------------------------
+    # ---- after a crash (DESIGN §3) -----------------------------------------------------------------------------------
 
     async def recover(self, log: SessionLog) -> None:
         """Find the outcome of every run of the session that nobody follows."""
@@ -356,7 +418,9 @@ class Executor:
             self._sought.add(run.order.run_id)
             self._tasks.create_task(self._follow(log.session_id, run.order))
 
-    async def _attached(self, order: RunOrder, route: Route, collector: Collector, offsets: Mapping[Stream, int]) -> RunReport:
+    async def _attached(
+        self, order: RunOrder, route: Route, collector: Collector, offsets: Mapping[Stream, int]
+    ) -> RunReport:
         """As `_guarded`, for a run that was started before."""
         try:
             return await self._runner.attach(order, route, collector, offsets)
@@ -366,7 +430,9 @@ class Executor:
             return RunReport(outcome=Unknown(reason=f"{type(error).__name__}: {error}"))
 
     def _collector(self, log: SessionLog, order: RunOrder) -> Collector:
-        return Collector(log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets)
+        return Collector(
+            log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets
+        )
 
     async def _follow(self, session_id: str, order: RunOrder) -> None:
         """Follow a run that was started before to its outcome, and journal it."""
@@ -395,7 +461,7 @@ class Executor:
         """Whether this process will journal the run's outcome."""
         return run_id in self.live or run_id in self._sought
 
-    # ---- stop -----------------------------------------------------------------------------------------------------------
+    # ---- stop --------------------------------------------------------------------------------------------------------
 
     async def kill(self, order: RunOrder) -> RemoteState:
         """End a run on its target and say what is known of the remote process (SPEC R1.8)."""
@@ -419,7 +485,7 @@ class Executor:
             live.detached = True
             self._tasks.create_task(self._announce(session_id, live))
 
-    # ---- identity -------------------------------------------------------------------------------------------------------
+    # ---- identity ----------------------------------------------------------------------------------------------------
 
     async def _probe(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
         """Before the first change on a target in a generation, ask it who it is (SPEC R5.8).
@@ -429,7 +495,12 @@ class Executor:
         """
         state = log.state
         for run in state.runs.values():
-            if run.authority == "probe" and run.order.target_id == target.id and run.generation == state.generation and run.ok:
+            if (
+                run.authority == "probe"
+                and run.order.target_id == target.id
+                and run.generation == state.generation
+                and run.ok
+            ):
                 return None
         admission = admit_probe(state, target)
         if isinstance(admission, Refusal):
@@ -439,16 +510,25 @@ class Executor:
             command="oikos: identity probe", supervised=False,
         )  # fmt: skip
         started = ev.RunStarted(
-            order=order, call_id="", target=target.slug, step=None, risk=Risk.READ_ONLY, effects=(), canonical=order.command,
-            authority="probe", admitted=admission.digest,
-        )  # fmt: skip
+            order=order,
+            call_id="",
+            target=target.slug,
+            step=None,
+            risk=Risk.READ_ONLY,
+            effects=(),
+            canonical=order.command,
+            authority="probe",
+            admitted=admission.digest,
+        )
         await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
         try:
             found = await self._runner.probe(admission, route)
         except TargetError as error:
             log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Lost(reason=str(error)))))
             return Refusal(
-                code=Code.UNREACHABLE, text=str(error), directive="Nothing was changed. Look again, or ask the operator."
+                code=Code.UNREACHABLE,
+                text=str(error),
+                directive="Nothing was changed. Look again, or ask the operator.",
             )
         known = target.identity
         differs = [
@@ -461,7 +541,9 @@ class Executor:
             if want and have != want
         ]
         if not differs:
-            log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname)))
+            log.stage(
+                ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname))
+            )
             return None
         note = "; ".join(differs)
         log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
@@ -541,5 +623,7 @@ def _busy(target: Entity) -> Refusal:
 
 def _no_longer() -> Refusal:
     return Refusal(
-        code=Code.EXPIRED, text="The approval of this run is no longer valid.", directive="Run it again: it will be asked again."
+        code=Code.EXPIRED,
+        text="The approval of this run is no longer valid.",
+        directive="Run it again: it will be asked again.",
     )

@@ -6,7 +6,7 @@ from oikos.domain.inventory import Inventory
 from oikos.ports import Clock, Store
 
 KEEP_S = 2.0
-"""How long a reading is used. Older news cannot slip through: a start looks at its target's mode again (ports.Guard)."""
+"""How long a reading is used. Nothing slips through: a start looks at its target's mode again (ports.Guard)."""
 
 
 class Fleet:

@@ -8,8 +8,14 @@ from functools import cached_property
 from pathlib import Path
 
 CLASSES = (
-    "transient", "wrong assumption", "missing prerequisite", "half-done state", "environmental block", "already satisfied", "unknown",
-)  # fmt: skip
+    "transient",
+    "wrong assumption",
+    "missing prerequisite",
+    "half-done state",
+    "environmental block",
+    "already satisfied",
+    "unknown",
+)
 """Recovery classes (domain/PROXMOX §4)."""
 
 
@@ -35,7 +41,13 @@ class Hints:
     def table(self) -> tuple[Hint, ...]:
         """All of them, in the order of the file."""
         return tuple(
-            Hint(id=name, recovery=row["class"], text=row["text"], all=tuple(row["all"]), on_success=row.get("on_success", False))
+            Hint(
+                id=name,
+                recovery=row["class"],
+                text=row["text"],
+                all=tuple(row["all"]),
+                on_success=row.get("on_success", False),
+            )
             for name, row in tomllib.loads(self._text).items()
         )
 

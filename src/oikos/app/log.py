@@ -40,8 +40,18 @@ class _Pending:
 class SessionLog:
     """State and appends of one session."""
 
-    def __init__(self, session_id: str, *, store: Store, clock: Clock, feed: Feed, actor: str, lease: Lease | None = None,
-                 prompt: Prompt | None = None, tasks: asyncio.TaskGroup | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        store: Store,
+        clock: Clock,
+        feed: Feed,
+        actor: str,
+        lease: Lease | None = None,
+        prompt: Prompt | None = None,
+        tasks: asyncio.TaskGroup | None = None,
+    ) -> None:
         self.session_id = session_id
         self.lease = lease
         self.prompt = prompt
@@ -144,12 +154,23 @@ class SessionLog:
         if not records:
             return
         await self._store.append(
-            self.session_id, self._base.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
-            wake=wake, phase=after.phase.value, waiting_for=after.waits_for, guard=guard, output=output,
-        )  # fmt: skip
+            self.session_id,
+            self._base.seq,
+            [record.event for record in records],
+            at=now,
+            actor=self._actor,
+            epoch=self._epoch,
+            wake=wake,
+            phase=after.phase.value,
+            waiting_for=after.waits_for,
+            guard=guard,
+            output=output,
+        )
         self._commit(records, after)
 
-    def append_soon(self, *events: Event, output: Sequence[OutputPiece] = (), then: Callable[[], None] | None = None) -> None:
+    def append_soon(
+        self, *events: Event, output: Sequence[OutputPiece] = (), then: Callable[[], None] | None = None
+    ) -> None:
         """Append the outcome of what already happened without waiting for it; `settle` before the next one.
 
         `then` is called once it is durable.
@@ -160,9 +181,16 @@ class SessionLog:
         fresh = self._number(events, now)
         records, after = self._stamped(now) + fresh, fold(fresh, self._state)
         writing = self._store.append(
-            self.session_id, before.seq, [record.event for record in records], at=now, actor=self._actor, epoch=self._epoch,
-            output=output, phase=after.phase.value, waiting_for=after.waits_for,
-        )  # fmt: skip
+            self.session_id,
+            before.seq,
+            [record.event for record in records],
+            at=now,
+            actor=self._actor,
+            epoch=self._epoch,
+            output=output,
+            phase=after.phase.value,
+            waiting_for=after.waits_for,
+        )
         self._pending = _Pending(self._tasks.create_task(_outcome(writing)), records, before, tuple(output), then)
         self._take(records, after)
 
@@ -222,7 +250,9 @@ class SessionLog:
     def _number(self, events: Sequence[Event], at: Instant) -> tuple[Recorded, ...]:
         first = self._base.seq + len(self._staged) + 1
         session_id = self.session_id
-        return tuple(Recorded(session_id=session_id, seq=first + i, at=at, event=event) for i, event in enumerate(events))
+        return tuple(
+            Recorded(session_id=session_id, seq=first + i, at=at, event=event) for i, event in enumerate(events)
+        )
 
     def _stamped(self, at: Instant) -> tuple[Recorded, ...]:
         """Staged events with the moment they are stored with: what is seen live is what a reload shows (SPEC R1.9)."""

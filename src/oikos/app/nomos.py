@@ -28,7 +28,7 @@ MODEL_RETRY_S = (15.0, 60.0, 300.0, 900.0)
 """How long a session waits before it asks a failed provider again; any message asks at once (SPEC R1.3)."""
 REPEATS = 3
 ENDINGS = frozenset({"propose_plan", "wait", "ask_operator", "complete_task"})
-"""Calls after which the model is not asked again at once: not before it has heard what the operator wrote (SPEC R1.8)."""
+"""Calls after which the model is not asked again at once: first it hears what the operator wrote (SPEC R1.8)."""
 WAIT_FOR_RUNS_S = 3600.0
 
 
@@ -59,7 +59,7 @@ class Nomos:
             if await log.flush():
                 return
 
-    # ---- one iteration ---------------------------------------------------------------------------------------------------
+    # ---- one iteration -----------------------------------------------------------------------------------------------
 
     async def _iterate(self, log: SessionLog) -> str | None:
         """Ask once and carry out what comes back; the reason when the turn is over."""
@@ -69,7 +69,8 @@ class Nomos:
             return blocked.on
         if log.staged and not await log.flush():
             return None
-        assert log.prompt is not None and log.prompt.complete, "no request while a call is unanswered (SPEC R1.12)"
+        assert log.prompt is not None, "a worker's log has a prompt"
+        assert log.prompt.complete, "no request while a call is unanswered (SPEC R1.12)"
         log.heard = log.prompt.said
         try:
             reply = await self._ask(log, log.prompt.messages)
@@ -115,7 +116,7 @@ class Nomos:
             tokens_in=reply.tokens_in, tokens_out=reply.tokens_out,
         )  # fmt: skip
 
-    # ---- the calls of a response ---------------------------------------------------------------------------------------------
+    # ---- the calls of a response -------------------------------------------------------------------------------------
 
     async def _finish_batch(self, log: SessionLog) -> None:
         """Handle the unanswered calls of the newest response, strictly in order (SPEC R1.2)."""
@@ -169,7 +170,7 @@ class Nomos:
         until = Instant(wall_s=now.wall_s + seconds, boot_s=now.boot_s + seconds, boot_id=now.boot_id)
         return ev.WaitBegun(call_id="", until=until, seconds=seconds, reason="a run is under way", run_id=run_id)
 
-    # ---- endings ------------------------------------------------------------------------------------------------------------
+    # ---- endings -----------------------------------------------------------------------------------------------------
 
     def _text_only(self, log: SessionLog) -> str | None:
         """A reply without calls (SPEC R1.3)."""
@@ -183,7 +184,8 @@ class Nomos:
             return "idle"
         steps = open_steps(state)
         if steps:
-            text = f"Steps {', '.join(map(str, steps))} are still open. Go on with them, or end the task with complete_task."
+            which = ", ".join(map(str, steps))
+            text = f"Steps {which} are still open. Go on with them, or end the task with complete_task."
         else:
             text = "All steps are finished. Verify, write back, and end the task with complete_task."
         if state.nudged:
@@ -196,7 +198,9 @@ class Nomos:
         """Budgets of the plan (SPEC R1.4)."""
         for name, used, most in self._used(state):
             if used >= most:
-                return ev.SessionBlocked(on="limit", reason=f"the limit of {most:g} {name} is used up: raise it to go on")
+                return ev.SessionBlocked(
+                    on="limit", reason=f"the limit of {most:g} {name} is used up: raise it to go on"
+                )
         return None
 
     def _used(self, state: State) -> Sequence[tuple[str, float, float]]:
@@ -221,12 +225,17 @@ class Nomos:
             return None
         name = what.split(":", 1)[0]
         if not state.repeat_nudged:
-            text = "You made the same call with the same result three times. Do something else: look closer, or take another way."
+            text = (
+                "You made the same call with the same result three times. "
+                "Do something else: look closer, or take another way."
+            )
             log.stage(ev.Nudged(about="repetition", text=text))
             return None
         if count == REPEATS:
             return None
-        return ev.SessionBlocked(on="repetition", reason=f"Nomos repeats the same call without getting further ({name[:40]})")
+        return ev.SessionBlocked(
+            on="repetition", reason=f"Nomos repeats the same call without getting further ({name[:40]})"
+        )
 
     def _model_failed(self, state: State, error: ModelError) -> ev.SessionBlocked:
         retry_at: Instant | None = None
@@ -281,4 +290,6 @@ class _Deltas:
 
     def _publish(self, text: str, reasoning: bool) -> None:
         if text:
-            self._feed.ephemeral(Delta(session_id=self._session_id, text=mask_text(text, self._secrets), reasoning=reasoning))
+            self._feed.ephemeral(
+                Delta(session_id=self._session_id, text=mask_text(text, self._secrets), reasoning=reasoning)
+            )

@@ -1,4 +1,4 @@
-"""What a run prints, on its way: masked once, stored in order, shown to the feed, and kept at both ends for the view."""
+"""What a run prints, on its way: masked once, stored in order, shown to the feed, both ends kept for the view."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Collector:
         self._maskers = {stream: Masker(secrets) for stream in Stream}
         self._at: dict[Stream, int] = {}
         """Raw offset up to which each stream is masked for certain."""
-        self._head = {stream: b"" for stream in Stream}
-        self._tail = {stream: b"" for stream in Stream}
+        self._head = dict.fromkeys(Stream, b"")
+        self._tail = dict.fromkeys(Stream, b"")
         self._size = dict.fromkeys(Stream, 0)
         self._hash = {stream: hashlib.sha256() for stream in Stream}
         self._waiting: list[OutputPiece] = []

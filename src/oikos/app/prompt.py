@@ -53,7 +53,13 @@ class Prompt:
             case ev.AssistantSaid():
                 self._release()
                 self.messages.append(
-                    Message(role="assistant", text=event.text, calls=event.calls, reasoning=event.reasoning, opaque=event.opaque)
+                    Message(
+                        role="assistant",
+                        text=event.text,
+                        calls=event.calls,
+                        reasoning=event.reasoning,
+                        opaque=event.opaque,
+                    )
                 )
                 self._open = {call.id for call in event.calls}
             case ev.ToolAnswered():
@@ -69,7 +75,9 @@ class Prompt:
             case ev.RunDetached():
                 self._detached.add(event.run_id)
             case ev.RunFinished() if event.run_id in self._detached:
-                self._say(f"{SYSTEM_NOTE}Run {event.run_id} has finished: {describe(event.report.outcome)}. Use read_output.")
+                self._say(
+                    f"{SYSTEM_NOTE}Run {event.run_id} has finished: {describe(event.report.outcome)}. Use read_output."
+                )
             case _:
                 note = _note(event)
                 if note:
@@ -92,12 +100,14 @@ def _note(event: ev.Event) -> str:
     match event:
         case ev.SessionReopened():
             return (
-                f"The session was {event.after} and is reopened by a follow-up; plan generation {event.generation} is history. "
+                f"The session was {event.after} and is reopened by a follow-up; "
+                f"plan generation {event.generation} is history. "
                 "Set a goal and propose a new plan for what the operator wants now."
             )
         case ev.PlanApproved():
             allowed = f" Destructive items allowed: {', '.join(map(str, event.items))}." if event.items else ""
-            return f"operator approved plan generation {event.generation}; its window is open. Carry it out to the verified end.{allowed}"
+            go = "its window is open. Carry it out to the verified end."
+            return f"operator approved plan generation {event.generation}; {go}{allowed}"
         case ev.PlanRejected():
             wish = f" They said: {event.reason}" if event.reason else ""
             if event.changes_asked:
@@ -106,7 +116,8 @@ def _note(event: ev.Event) -> str:
         case ev.PlanClosed(status="expired"):
             return f"Nobody answered; plan generation {event.generation} has expired."
         case ev.WindowClosed(reason="expired" | "revoked" | "role" | "identity" | "clock"):
-            return f"The window of plan generation {event.generation} is closed ({event.reason}); the next change asks the operator."
+            closed = f"The window of plan generation {event.generation} is closed ({event.reason})"
+            return f"{closed}; the next change asks the operator."
         case ev.WindowSuspended():
             return "The operator halted: the window is suspended."
         case ev.WindowRenewed():

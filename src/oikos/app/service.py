@@ -66,7 +66,7 @@ class Service:
         self._executor = executor
         self._notifier = notifier
 
-    # ---- reading --------------------------------------------------------------------------------------------------------
+    # ---- reading -----------------------------------------------------------------------------------------------------
 
     async def state(self, session_id: str) -> State:
         """The session's state now.
@@ -95,7 +95,11 @@ class Service:
         found = [row.session_id for row in rows if row.session_id.startswith(prefix)] if prefix else []
         if len(found) == 1:
             return found[0]
-        many = f"{len(found)} sessions begin with {prefix}: give more of the id" if found else f"there is no session {prefix or '-'}"
+        many = (
+            f"{len(found)} sessions begin with {prefix}: give more of the id"
+            if found
+            else f"there is no session {prefix or '-'}"
+        )
         raise NoSuchSession(f"{many}; `oikos sessions` lists them")
 
     async def sessions(self, *, limit: int = 100) -> Sequence[SessionRow]:
@@ -110,7 +114,7 @@ class Service:
         """What the session waits for; None when nothing."""
         return card_of(session_id, await self.state(session_id))
 
-    # ---- acting ---------------------------------------------------------------------------------------------------------
+    # ---- acting ------------------------------------------------------------------------------------------------------
 
     async def open(self, by: Principal, *, model: str = "", mode: str = "ask", lab: bool = False) -> str:
         """Begin a session; returns its id."""
@@ -132,19 +136,38 @@ class Service:
 
     async def answer_secret(self, session_id: str, reference: str, by: Principal) -> Done | Refusal:
         """Answer a question of kind secret with a reference; the value is in the secret store already."""
-        return await self._act(session_id, it.Send(text=reference, by=by, consent_id=self._ids(), answer_is_stored=True))
+        return await self._act(
+            session_id, it.Send(text=reference, by=by, consent_id=self._ids(), answer_is_stored=True)
+        )
 
-    async def approve(self, session_id: str, card: Card, by: Principal, *, items: tuple[int, ...] = (),
-                      phrases: tuple[str, ...] = (), duration_s: float = WINDOW_CHOICES_S[0], text: str = "") -> Done | Refusal:  # fmt: skip
+    async def approve(
+        self,
+        session_id: str,
+        card: Card,
+        by: Principal,
+        *,
+        items: tuple[int, ...] = (),
+        phrases: tuple[str, ...] = (),
+        duration_s: float = WINDOW_CHOICES_S[0],
+        text: str = "",
+    ) -> Done | Refusal:
         """Approve what a card showed: a plan, or one parked run."""
         if card.run is not None:
             order = card.run.order
-            intent: it.OperatorIntent = it.ApproveRun(run_id=order.run_id, digest=card.digest, by=by, consent_id=self._ids())
+            intent: it.OperatorIntent = it.ApproveRun(
+                run_id=order.run_id, digest=card.digest, by=by, consent_id=self._ids()
+            )
         elif card.plan is not None:
             intent = it.Approve(
-                generation=card.generation, digest=card.digest, by=by, consent_id=self._ids(), items=items, phrases=phrases,
-                duration_s=duration_s, text=mask_text(text, self._secrets),
-            )  # fmt: skip
+                generation=card.generation,
+                digest=card.digest,
+                by=by,
+                consent_id=self._ids(),
+                items=items,
+                phrases=phrases,
+                duration_s=duration_s,
+                text=mask_text(text, self._secrets),
+            )
         else:
             return Refusal(code=Code.NOTHING_PENDING, text=f"Nothing waits for an approval: {card.text}")
         return await self._act(session_id, intent)
@@ -160,7 +183,9 @@ class Service:
 
     async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
         """A typed phrase."""
-        return await self._act(session_id, it.Confirm(phrase=mask_text(phrase, self._secrets), by=by, consent_id=self._ids()))
+        return await self._act(
+            session_id, it.Confirm(phrase=mask_text(phrase, self._secrets), by=by, consent_id=self._ids())
+        )
 
     async def ask_for_changes(self, session_id: str, text: str, by: Principal) -> Done | Refusal:
         """Not like this."""
@@ -187,7 +212,11 @@ class Service:
         told: list[tuple[str, str]] = []
         for run in log.state.running:  # as of the very decision: nothing starts after it
             if run.authority != "probe":
-                known = (await self._executor.kill(run.order)).value if kill else "disowned: it goes on, its outcome will be recorded"
+                known = (
+                    (await self._executor.kill(run.order)).value
+                    if kill
+                    else "disowned: it goes on, its outcome will be recorded"
+                )
                 told.append((run.order.run_id, known))
         return Done(session_id=session_id, seq=done.seq, notice=done.notice, stopped=tuple(told))
 
@@ -195,7 +224,9 @@ class Service:
         log = log or self._log(session_id, intent.by)
         await log.refresh()
         if log.state.seq == 0:
-            return Refusal(code=Code.NO_SUCH_SESSION, text=f"There is no session {session_id}: `oikos sessions` lists them.")
+            return Refusal(
+                code=Code.NO_SUCH_SESSION, text=f"There is no session {session_id}: `oikos sessions` lists them."
+            )
         decision = await log.decide(lambda state, now: decide(state, intent, now), wake="operator")
         if isinstance(decision, Refusal):
             return decision
@@ -211,15 +242,33 @@ def card_of(session_id: str, state: State) -> Card | None:
     if state.awaiting_run and state.parked is not None:
         event = state.parked.event
         return Card(
-            session_id=session_id, kind="run", text=event.why, generation=state.generation, run=event, digest=event.order.asked()
+            session_id=session_id,
+            kind="run",
+            text=event.why,
+            generation=state.generation,
+            run=event,
+            digest=event.order.asked(),
         )
     if state.awaiting_plan and state.plan is not None:
         return Card(
-            session_id=session_id, kind="plan", text=state.plan.goal, generation=state.generation, plan=state.plan, digest=state.digest,
+            session_id=session_id,
+            kind="plan",
+            text=state.plan.goal,
+            generation=state.generation,
+            plan=state.plan,
+            digest=state.digest,
             ticked=state.ticked,
-        )  # fmt: skip
+        )
     if state.question is not None:
-        return Card(session_id=session_id, kind="question", text=state.question.text, generation=state.generation, question=state.question)
+        return Card(
+            session_id=session_id,
+            kind="question",
+            text=state.question.text,
+            generation=state.generation,
+            question=state.question,
+        )
     if state.phase is Phase.BLOCKED and state.blocked is not None:
-        return Card(session_id=session_id, kind=state.blocked.on, text=state.blocked.reason, generation=state.generation)
+        return Card(
+            session_id=session_id, kind=state.blocked.on, text=state.blocked.reason, generation=state.generation
+        )
     return None

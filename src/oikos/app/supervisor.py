@@ -93,7 +93,7 @@ class Supervisor:
             await self._adopt(session_id)
 
     async def _read(self, log: SessionLog, seq: int = -1) -> State | None:
-        """A session's state. One whose events cannot be read is reported once and left alone; the others go on (DESIGN §1)."""
+        """A session's state. One that cannot be read is reported once and left alone; the others go on (DESIGN §1)."""
         if seq >= 0 and self._broken.get(log.session_id) == seq:
             return None
         try:
@@ -105,7 +105,7 @@ class Supervisor:
             return None
 
     async def _adopt(self, session_id: str) -> None:
-        """What a dead process left of a session that waits: an open turn is closed, runs are followed again, under its lease."""
+        """What a dead process left of a session that waits: an open turn is closed, runs are followed again."""
         lease = await self._store.take_lease(session_id, self._owner, now_s=self._clock.now().wall_s, ttl_s=LEASE_S)
         if lease is None:
             return
@@ -139,7 +139,11 @@ class Supervisor:
         if state is None:
             return
         blocked = state.blocked
-        retry = blocked is not None and blocked.retry_at is not None and self._clock.now().elapsed_since(blocked.retry_at) >= 0
+        retry = (
+            blocked is not None
+            and blocked.retry_at is not None
+            and self._clock.now().elapsed_since(blocked.retry_at) >= 0
+        )
         if not state.due and not retry:
             return
         await self._watched(log, reason)
@@ -198,9 +202,15 @@ class Supervisor:
 
     def _log(self, session_id: str, lease: Lease | None, prompt: Prompt | None = None) -> SessionLog:
         return SessionLog(
-            session_id, store=self._store, clock=self._clock, feed=self._feed, actor="nomos" if lease else "supervisor", lease=lease,
-            prompt=prompt, tasks=self._tasks,
-        )  # fmt: skip
+            session_id,
+            store=self._store,
+            clock=self._clock,
+            feed=self._feed,
+            actor="nomos" if lease else "supervisor",
+            lease=lease,
+            prompt=prompt,
+            tasks=self._tasks,
+        )
 
 
 def decide_events(state: State, tick: Tick, clock: Clock) -> bool:

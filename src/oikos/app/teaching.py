@@ -49,7 +49,9 @@ class Teaching:
             return verdict
         return apply(verdict, await self.rules(), target_id)
 
-    async def teach(self, verdict: Verdict, risk: Risk, targets: Sequence[Entity], by: Principal, typed: str) -> TaughtRule | Refusal:
+    async def teach(
+        self, verdict: Verdict, risk: Risk, targets: Sequence[Entity], by: Principal, typed: str
+    ) -> TaughtRule | Refusal:
         """Add a rule: by an admin at a terminal, with the phrase typed, for named targets."""
         refusal = _may_teach(by)
         if refusal is not None:
@@ -58,7 +60,9 @@ class Teaching:
         if isinstance(argv, Refusal):
             return argv
         if risk is Risk.DESTRUCTIVE or not targets:
-            return Refusal(code=Code.WRONG_STATE, text="Teach read_only or config_mutation, for at least one named target.")
+            return Refusal(
+                code=Code.WRONG_STATE, text="Teach read_only or config_mutation, for at least one named target."
+            )
         if typed.strip() != phrase_for(argv):
             return Refusal(code=Code.WRONG_PHRASE, text=f"Type `{phrase_for(argv)}` to teach it; nothing was taught.")
         rule = TaughtRule(

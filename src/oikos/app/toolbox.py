@@ -24,7 +24,9 @@ _PREAUTHORISE = _object(
     ("object",),
     object={**_NAME, "description": "the one thing it may destroy, such as 131"},
     max_uses={"type": "integer", "minimum": 1, "maximum": 10},
-    condition={"anyOf": [{"type": "string", "enum": ["always"]}, _object(("after_failed",), after_failed={"type": "integer"})]},
+    condition={
+        "anyOf": [{"type": "string", "enum": ["always"]}, _object(("after_failed",), after_failed={"type": "integer"})]
+    },
 )
 _COMMAND: Mapping[str, object] = {
     "anyOf": [_TEXT, _object(("command",), command=_TEXT, stdin=_OPTIONAL_TEXT, preauthorise=_PREAUTHORISE)]
@@ -44,36 +46,49 @@ TOOLS: tuple[ToolSpec, ...] = (
     ),
     ToolSpec(
         name="propose_plan",
-        description="Propose ordered steps, each with title, target and the exact commands where known, and checks: read-only "
-        "commands that prove the goal. A plan that only looks is accepted at once; anything else waits for the operator. "
-        "Mark destructive commands you want allowed beforehand with preauthorise.",
+        description="Propose ordered steps, each with title, target and the exact commands where known, and checks: "
+        "read-only commands that prove the goal. A plan that only looks is accepted at once; anything else waits "
+        "for the operator. Mark destructive commands you want allowed beforehand with preauthorise.",
         parameters=_object(("steps",), steps=_list(_STEP), checks=_list(_CHECK), creates=_list(_CREATES)),
     ),
     ToolSpec(
         name="update_plan_step",
         description="Mark a step of the live plan running, done, failed or skipped, with a note.",
         parameters=_object(
-            ("seq", "status"), seq={"type": "integer"},
-            status={"type": "string", "enum": ["pending", "running", "done", "failed", "skipped"]}, note=_OPTIONAL_TEXT,
+            ("seq", "status"),
+            seq={"type": "integer"},
+            status={"type": "string", "enum": ["pending", "running", "done", "failed", "skipped"]},
+            note=_OPTIONAL_TEXT,
         ),
     ),
     ToolSpec(
         name="run",
-        description="Run one shell command on one target and get its real result. Name the step it belongs to. Inside an "
-        "approved plan you may run any ordinary change its goal needs on its machines, also to recover from a failure.",
+        description="Run one shell command on one target and get its real result. Name the step it belongs to. Inside "
+        "an approved plan you may run any ordinary change its goal needs on its machines, also to recover from a failure.",
         parameters=_object(
-            ("target", "command"), target=_NAME, command=_TEXT, step={"type": "integer"},
-            timeout_s={"type": "number", "minimum": 1, "maximum": MAX_TIMEOUT_S}, background={"type": "boolean"},
-            keep={"type": "boolean", "description": "at the time limit go on in the background instead of being killed"},
-            stdin=_OPTIONAL_TEXT, rerun={**_OPTIONAL_TEXT, "description": "why a command that already succeeded is repeated"},
+            ("target", "command"),
+            target=_NAME,
+            command=_TEXT,
+            step={"type": "integer"},
+            timeout_s={"type": "number", "minimum": 1, "maximum": MAX_TIMEOUT_S},
+            background={"type": "boolean"},
+            keep={
+                "type": "boolean",
+                "description": "at the time limit go on in the background instead of being killed",
+            },
+            stdin=_OPTIONAL_TEXT,
+            rerun={**_OPTIONAL_TEXT, "description": "why a command that already succeeded is repeated"},
         ),
     ),
     ToolSpec(
         name="read_output",
         description="Read more of a run's output: a range of lines, or the lines that contain a literal text.",
         parameters=_object(
-            ("run",), run=_NAME, stream={"type": "string", "enum": ["stdout", "stderr"]},
-            lines=_list({"type": "integer"}, "first and last line, from 1; negative counts from the end"), grep=_NAME,
+            ("run",),
+            run=_NAME,
+            stream={"type": "string", "enum": ["stdout", "stderr"]},
+            lines=_list({"type": "integer"}, "first and last line, from 1; negative counts from the end"),
+            grep=_NAME,
         ),
     ),
     ToolSpec(
@@ -102,9 +117,13 @@ TOOLS: tuple[ToolSpec, ...] = (
         name="update_entity_attributes",
         description="Write what a run showed into the inventory: attribute values of an entity, citing the run's id.",
         parameters=_object(
-            ("entity", "attributes", "run"), entity=_NAME, run=_NAME, ttl_s={"type": "number", "minimum": 1},
+            ("entity", "attributes", "run"),
+            entity=_NAME,
+            run=_NAME,
+            ttl_s={"type": "number", "minimum": 1},
             attributes={
-                "type": "object", "properties": {},
+                "type": "object",
+                "properties": {},
                 "additionalProperties": {"anyOf": [{"type": t} for t in ("string", "number", "boolean")]},
             },
         ),
@@ -113,8 +132,11 @@ TOOLS: tuple[ToolSpec, ...] = (
         name="ask_operator",
         description="Ask the operator for what only they have. Ends the turn; their answer resumes it.",
         parameters=_object(
-            ("question",), question=_TEXT, kind={"type": "string", "enum": ["text", "choice", "secret"]},
-            choices=_list(_NAME), secret_name=_NAME,
+            ("question",),
+            question=_TEXT,
+            kind={"type": "string", "enum": ["text", "choice", "secret"]},
+            choices=_list(_NAME),
+            secret_name=_NAME,
         ),
     ),
     ToolSpec(
@@ -122,10 +144,12 @@ TOOLS: tuple[ToolSpec, ...] = (
         description="End the task: done (verified), failed (what was tried and the state of each touched target) or "
         "nothing_to_do. Write back first. evidence lists the run ids that prove it.",
         parameters=_object(
-            ("outcome", "summary"), outcome={"type": "string", "enum": ["done", "failed", "nothing_to_do"]}, summary=_TEXT,
+            ("outcome", "summary"),
+            outcome={"type": "string", "enum": ["done", "failed", "nothing_to_do"]},
+            summary=_TEXT,
             evidence=_list(_NAME),
         ),
     ),
-)  # fmt: skip
+)
 
 BY_NAME: Mapping[str, ToolSpec] = {tool.name: tool for tool in TOOLS}

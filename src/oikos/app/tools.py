@@ -20,7 +20,18 @@ from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import name_refusal
 from oikos.domain.inventory import Entity, Fact, Inventory, Mode
 from oikos.domain.plan import (
-    GUARDED, AfterFailed, Always, Check, Condition, Creates, PlannedCommand, PlanStatus, PreAuthorisation, Scope, Step, StepStatus,
+    GUARDED,
+    AfterFailed,
+    Always,
+    Check,
+    Condition,
+    Creates,
+    PlannedCommand,
+    PlanStatus,
+    PreAuthorisation,
+    Scope,
+    Step,
+    StepStatus,
 )  # fmt: skip
 from oikos.domain.run import DEFAULT_TIMEOUT_S, RunRequest, Stream
 from oikos.domain.session import decide
@@ -30,7 +41,9 @@ from oikos.ports import Classify, Clock, Store
 
 Args = Mapping[str, object]
 
-PROTECTED = frozenset({"address", "user", "port", "key", "via", "jump", "become", "access", "mode", "host_key", "host_keys", "password"})
+PROTECTED = frozenset(
+    {"address", "user", "port", "key", "via", "jump", "become", "access", "mode", "host_key", "host_keys", "password"}
+)
 """Attributes that steer connections: only an operator writes them (SPEC R2.1)."""
 FACT_KEY = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,79}")
 MAX_FACT_CHARS = 2000
@@ -96,15 +109,23 @@ class Tools:
         if spec is None or handler is None:
             known = ", ".join(BY_NAME)
             return refused(
-                Refusal(code=Code.UNKNOWN_TOOL, text=f"There is no tool {call.name[:80]!r}.", directive=f"The tools are: {known}.")
+                Refusal(
+                    code=Code.UNKNOWN_TOOL,
+                    text=f"There is no tool {call.name[:80]!r}.",
+                    directive=f"The tools are: {known}.",
+                )
             )
         try:
             args = parse(call.arguments, spec.parameters)
         except BadArguments as error:
-            return refused(Refusal(code=Code.MALFORMED_CALL, text=f"{call.name}: {error}.", directive="Correct the call and repeat it."))
+            return refused(
+                Refusal(
+                    code=Code.MALFORMED_CALL, text=f"{call.name}: {error}.", directive="Correct the call and repeat it."
+                )
+            )
         return await handler(Call(log=log, id=call.id, name=call.name, args=args))
 
-    # ---- goal and plan ------------------------------------------------------------------------------------------------
+    # ---- goal and plan -----------------------------------------------------------------------------------------------
 
     async def _set_goal(self, call: Call) -> Answer:
         refusal = call.decide(it.SetGoal(goal=call.text("goal")))
@@ -112,8 +133,8 @@ class Tools:
             return refused(refusal)
         return answer(
             goal=call.text("goal"),
-            do="Gather context with list_entities, get_entity and search_facts, then call propose_plan: mandatory, also for "
-            "read-only work; one step is fine. run is refused before that.",
+            do="Gather context with list_entities, get_entity and search_facts, then call propose_plan: mandatory, "
+            "also for read-only work; one step is fine. run is refused before that.",
         )
 
     async def _propose_plan(self, call: Call) -> Answer:
@@ -128,14 +149,22 @@ class Tools:
         plan = state.plan
         assert plan is not None, "just proposed"
         accepted = state.status is PlanStatus.ACCEPTED
-        steps = [{"seq": step.seq, "title": step.title, "target": step.target, "risk": step.risk.value} for step in plan.steps]
+        steps = [
+            {"seq": step.seq, "title": step.title, "target": step.target, "risk": step.risk.value}
+            for step in plan.steps
+        ]
         body: dict[str, object] = {
-            "plan": f"generation {plan.generation}: " + ("accepted (read-only, no approval needed)" if accepted else "awaiting_approval"),
-            "generation": plan.generation, "status": "accepted" if accepted else "awaiting_approval", "steps": steps,
+            "plan": f"generation {plan.generation}: "
+            + ("accepted (read-only, no approval needed)" if accepted else "awaiting_approval"),
+            "generation": plan.generation,
+            "status": "accepted" if accepted else "awaiting_approval",
+            "steps": steps,
             "checks": len(plan.checks),
-        }  # fmt: skip
+        }
         body["do"] = (
-            "Run the steps one by one." if accepted else "End your response here; you are woken when the operator has decided."
+            "Run the steps one by one."
+            if accepted
+            else "End your response here; you are woken when the operator has decided."
         )
         return answer(**body)
 
@@ -145,7 +174,7 @@ class Tools:
         refusal = call.decide(it.MarkStep(seq=seq, status=status, note=call.text("note")))
         return refused(refusal) if refusal is not None else answer(step=seq, status=status.value)
 
-    # ---- runs ---------------------------------------------------------------------------------------------------------
+    # ---- runs --------------------------------------------------------------------------------------------------------
 
     async def _run(self, call: Call) -> Answer | None:
         args = call.args
@@ -153,10 +182,16 @@ class Tools:
         if wrong is not None:
             return refused(wrong)
         request = RunRequest(
-            call_id=call.id, target=call.text("target"), command=call.text("command"), step=cast("int | None", args.get("step")),
-            timeout_s=float(cast("float", args.get("timeout_s", DEFAULT_TIMEOUT_S))), background=bool(args.get("background", False)),
-            keep=bool(args.get("keep", False)), stdin=cast("str | None", args.get("stdin")), rerun=call.text("rerun"),
-        )  # fmt: skip
+            call_id=call.id,
+            target=call.text("target"),
+            command=call.text("command"),
+            step=cast("int | None", args.get("step")),
+            timeout_s=float(cast("float", args.get("timeout_s", DEFAULT_TIMEOUT_S))),
+            background=bool(args.get("background", False)),
+            keep=bool(args.get("keep", False)),
+            stdin=cast("str | None", args.get("stdin")),
+            rerun=call.text("rerun"),
+        )
         return await self._executor.run(call.log, request)
 
     async def _read_output(self, call: Call) -> Answer:
@@ -164,25 +199,37 @@ class Tools:
         rows = await self._store.runs(run_id=run_id)
         if not rows or rows[0].session_id != call.log.session_id:
             return refused(
-                Refusal(code=Code.UNKNOWN_RUN, text=f"There is no run {run_id} in this session.", directive="Use the id a run returned.")
+                Refusal(
+                    code=Code.UNKNOWN_RUN,
+                    text=f"There is no run {run_id} in this session.",
+                    directive="Use the id a run returned.",
+                )
             )
         stream = Stream.ERR if call.text("stream") == "stderr" else Stream.OUT
         data = await self._store.output(run_id, stream)
         lines = data.splitlines()
         wanted = cast("Sequence[int]", call.args.get("lines", ()))
         if wanted and len(wanted) != 2:
-            return refused(Refusal(code=Code.MALFORMED_CALL, text="lines must be two numbers.", directive="Give first and last line."))
+            return refused(
+                Refusal(
+                    code=Code.MALFORMED_CALL, text="lines must be two numbers.", directive="Give first and last line."
+                )
+            )
         grep = call.text("grep").encode()
         picked = numbered(lines, (wanted[0], wanted[1]) if wanted else None, grep)
         body = for_model(picked)
-        return answer(run=run_id, outcome=rows[0].outcome or rows[0].status, lines=len(lines), text=body.text, whole=body.whole)
+        return answer(
+            run=run_id, outcome=rows[0].outcome or rows[0].status, lines=len(lines), text=body.text, whole=body.whole
+        )
 
     async def _wait(self, call: Call) -> Answer | None:
         seconds = float(cast("float", call.args["seconds"]))
-        refusal = call.decide(it.Wait(call_id=call.id, seconds=seconds, reason=call.text("reason"), run_id=call.text("run")))
+        refusal = call.decide(
+            it.Wait(call_id=call.id, seconds=seconds, reason=call.text("reason"), run_id=call.text("run"))
+        )
         return refused(refusal) if refusal is not None else None
 
-    # ---- inventory ------------------------------------------------------------------------------------------------------
+    # ---- inventory ---------------------------------------------------------------------------------------------------
 
     async def _list_entities(self, call: Call) -> Answer:
         inventory = await self._fleet.inventory()
@@ -196,11 +243,15 @@ class Tools:
             parent = inventory.get(entity.parent)
             rows.append(
                 {
-                    "name": entity.slug, "kind": entity.kind, "mode": entity.mode.value, "parent": parent.slug if parent else None,
-                    "reachable": inventory.route(entity) is not None and entity.mode is not Mode.LOCKED, "facts": len(facts),
+                    "name": entity.slug,
+                    "kind": entity.kind,
+                    "mode": entity.mode.value,
+                    "parent": parent.slug if parent else None,
+                    "reachable": inventory.route(entity) is not None and entity.mode is not Mode.LOCKED,
+                    "facts": len(facts),
                     "stale_facts": sum(fact.stale(now_s) for fact in facts.values()),
                 }
-            )  # fmt: skip
+            )
         return answer(entities=rows)
 
     async def _get_entity(self, call: Call) -> Answer:
@@ -212,9 +263,14 @@ class Tools:
         parent = inventory.get(found.parent)
         facts = inventory.facts.get(found.id, {})
         return answer(
-            name=found.slug, kind=found.kind, mode=found.mode.value, aliases=list(found.aliases), parent=parent.slug if parent else None,
-            reached_by=str(route) if route is not None else None, facts={key: self._fact(fact) for key, fact in sorted(facts.items())},
-        )  # fmt: skip
+            name=found.slug,
+            kind=found.kind,
+            mode=found.mode.value,
+            aliases=list(found.aliases),
+            parent=parent.slug if parent else None,
+            reached_by=str(route) if route is not None else None,
+            facts={key: self._fact(fact) for key, fact in sorted(facts.items())},
+        )
 
     async def _search_facts(self, call: Call) -> Answer:
         inventory = await self._fleet.inventory()
@@ -233,7 +289,12 @@ class Tools:
     def _fact(self, fact: Fact) -> dict[str, object]:
         now_s = self._clock.now().wall_s
         value = orjson.loads(fact.value)
-        return {"value": value, "source": fact.source, "age_s": int(now_s - fact.observed_s), "stale": fact.stale(now_s)}
+        return {
+            "value": value,
+            "source": fact.source,
+            "age_s": int(now_s - fact.observed_s),
+            "stale": fact.stale(now_s),
+        }
 
     async def _update_entity_attributes(self, call: Call) -> Answer:
         inventory = await self._fleet.inventory()
@@ -249,7 +310,9 @@ class Tools:
             if refusal is not None:
                 return refused(refusal)
             text = orjson.dumps(value).decode()
-            facts.append(Fact(entity_id=found.id, key=key, value=text, source=f"run:{run_id}", observed_s=now_s, ttl_s=ttl_s))
+            facts.append(
+                Fact(entity_id=found.id, key=key, value=text, source=f"run:{run_id}", observed_s=now_s, ttl_s=ttl_s)
+            )
         if not facts:
             return refused(Refusal(code=Code.BAD_FACT, text="There are no attributes.", directive="Give at least one."))
         refusal = call.decide(it.WriteFacts(entity_id=found.id, facts=tuple(facts), run_id=run_id))
@@ -258,21 +321,31 @@ class Tools:
         self._fleet.forget()
         return answer(written=len(facts), entity=found.slug, run=run_id)
 
-    # ---- the operator, the end --------------------------------------------------------------------------------------------
+    # ---- the operator, the end ---------------------------------------------------------------------------------------
 
     async def _ask_operator(self, call: Call) -> Answer | None:
         kind = call.text("kind", "text")
         choices = tuple(cast("Sequence[str]", call.args.get("choices", ())))
         if kind == "choice" and len(choices) < 2:
             return refused(
-                Refusal(code=Code.MALFORMED_CALL, text="A choice needs at least two choices.", directive="Give them, or ask kind text.")
+                Refusal(
+                    code=Code.MALFORMED_CALL,
+                    text="A choice needs at least two choices.",
+                    directive="Give them, or ask kind text.",
+                )
             )
         name = call.text("secret_name")
         if kind == "secret" and not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
             return refused(
-                Refusal(code=Code.MALFORMED_CALL, text="A secret needs a secret_name of letters, digits, _ and -.", directive="Give one.")
+                Refusal(
+                    code=Code.MALFORMED_CALL,
+                    text="A secret needs a secret_name of letters, digits, _ and -.",
+                    directive="Give one.",
+                )
             )
-        refusal = call.decide(it.Ask(call_id=call.id, kind=kind, text=call.text("question"), choices=choices, secret_name=name))
+        refusal = call.decide(
+            it.Ask(call_id=call.id, kind=kind, text=call.text("question"), choices=choices, secret_name=name)
+        )
         return refused(refusal) if refusal is not None else None
 
     async def _complete_task(self, call: Call) -> Answer:
@@ -283,19 +356,21 @@ class Tools:
 
 
 def unusable(command: str, stdin: str) -> Refusal | None:
-    """What would not be carried out as it was meant: a masked secret, or a secret's reference outside standard input."""
+    """What would not be carried out as meant: a masked secret, or a secret's reference outside standard input."""
     if "\0" in command:
         return Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out.")
     if MASKED in command or MASKED in stdin:
         return Refusal(
-            code=Code.MALFORMED_CALL, text="The command holds something that looks like a secret; it was masked, so it cannot run.",
-            directive="Get the secret with ask_operator (kind secret) and pass {{secret:NAME}} in stdin, or write the command without it.",
-        )  # fmt: skip
+            code=Code.MALFORMED_CALL,
+            text="The command holds what looks like a secret; it was masked, so it cannot run.",
+            directive="Get it with ask_operator (kind secret) and pass {{secret:NAME}} in stdin, or do without it.",
+        )
     if "{{secret:" in command:
         return Refusal(
-            code=Code.MALFORMED_CALL, text="A secret is put into standard input only, never on a command line.",
+            code=Code.MALFORMED_CALL,
+            text="A secret is put into standard input only, never on a command line.",
             directive="Let the command read it from standard input and pass {{secret:NAME}} in stdin.",
-        )  # fmt: skip
+        )
     return None
 
 
@@ -306,7 +381,9 @@ def numbered(lines: Sequence[bytes], span: tuple[int, int] | None, needle: bytes
     first = count + first + 1 if first < 0 else first
     last = count + last + 1 if last < 0 else last
     return b"\n".join(
-        b"%d: %b" % (number, line) for number, line in enumerate(lines, start=1) if first <= number <= last and needle in line
+        b"%d: %b" % (number, line)
+        for number, line in enumerate(lines, start=1)
+        if first <= number <= last and needle in line
     )
 
 
@@ -318,10 +395,16 @@ def _fact_refusal(key: str, value: object) -> Refusal | None:
         )  # fmt: skip
     if not FACT_KEY.fullmatch(key):
         return Refusal(
-            code=Code.BAD_FACT, text=f"{key[:80]!r} is no attribute name.", directive="Use lower-case letters, digits and _ . : -"
+            code=Code.BAD_FACT,
+            text=f"{key[:80]!r} is no attribute name.",
+            directive="Use lower-case letters, digits and _ . : -",
         )
     if len(str(value)) > MAX_FACT_CHARS:
-        return Refusal(code=Code.BAD_FACT, text=f"{key} is longer than {MAX_FACT_CHARS} characters.", directive="Write a shorter value.")
+        return Refusal(
+            code=Code.BAD_FACT,
+            text=f"{key} is longer than {MAX_FACT_CHARS} characters.",
+            directive="Write a shorter value.",
+        )
     return None
 
 
@@ -366,7 +449,9 @@ class Drafting:
             return name_refusal(found)
         if self._inventory.route(found) is None:
             return Refusal(
-                code=Code.NO_ACCESS, text=f"{found.slug} has no way in.", directive="Ask the operator to add it: `oikos fleet add`."
+                code=Code.NO_ACCESS,
+                text=f"{found.slug} has no way in.",
+                directive="Ask the operator to add it: `oikos fleet add`.",
             )
         keys = found.access.host_keys if found.access is not None else ()
         self._scope[found.id] = Scope(target_id=found.id, slug=found.slug, host_keys=keys)
@@ -387,7 +472,11 @@ class Drafting:
                 return command
             commands.append(command)
         if mode is Mode.LOCKED:
-            return Refusal(code=Code.TARGET_LOCKED, text=f"{slug} is locked.", directive="Leave it alone; only an admin can change that.")
+            return Refusal(
+                code=Code.TARGET_LOCKED,
+                text=f"{slug} is locked.",
+                directive="Leave it alone; only an admin can change that.",
+            )
         return Step(
             seq=number, title=cast("str", raw["title"]), target=slug, target_id=target_id, commands=tuple(commands),
             undo=cast("str", raw.get("undo", "")),
@@ -414,9 +503,15 @@ class Drafting:
         if isinstance(pre, Refusal):
             return pre
         return PlannedCommand(
-            text=text, stdin=cast("str | None", raw.get("stdin")), risk=verdict.risk, effects=verdict.effects, objects=verdict.objects,
-            canonical=verdict.canonical, why=verdict.reasons[0].text if verdict.reasons else "", preauthorise=pre,
-        )  # fmt: skip
+            text=text,
+            stdin=cast("str | None", raw.get("stdin")),
+            risk=verdict.risk,
+            effects=verdict.effects,
+            objects=verdict.objects,
+            canonical=verdict.canonical,
+            why=verdict.reasons[0].text if verdict.reasons else "",
+            preauthorise=pre,
+        )
 
     def _preauthorise(self, raw: Args | None, verdict: Verdict, text: str) -> PreAuthorisation | Refusal | None:
         if raw is None:
@@ -425,7 +520,9 @@ class Drafting:
             return None  # nothing to pre-authorise: the window covers it
         if verdict.has(EffectKind.SELF):
             return Refusal(
-                code=Code.NEEDS_OPERATOR, text="What touches Oikos itself is never pre-authorised.", directive="Leave it out of the plan."
+                code=Code.NEEDS_OPERATOR,
+                text="What touches Oikos itself is never pre-authorised.",
+                directive="Leave it out of the plan.",
             )
         wanted = cast("str", raw["object"])
         for named in verdict.objects:
@@ -457,6 +554,9 @@ class Drafting:
                 directive="Use a command that only looks.",
             )  # fmt: skip
         return Check(
-            target=found.slug, target_id=found.id, command=text, expect_exit=cast("int | None", raw.get("expect_exit", 0)),
+            target=found.slug,
+            target_id=found.id,
+            command=text,
+            expect_exit=cast("int | None", raw.get("expect_exit", 0)),
             expect_text=cast("str", raw.get("expect_text", "")),
-        )  # fmt: skip
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -75,6 +76,7 @@ def main() -> None:
     """Entry point: errors of the product are one line and exit code 1."""
     from oikos.domain.errors import OikosError
 
+    gc.set_threshold(20_000, 20, 20)  # what is imported stays: to look through it again and again only takes time
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:

@@ -168,7 +168,7 @@ class Masker:
 
     def flush(self) -> tuple[bytes, int]:
         """The stream has ended: the rest."""
-        return self._release(last=True)
+        return self._release(last=True) if self._held else (b"", 0)
 
     def _release(self, *, last: bool) -> tuple[bytes, int]:
         out, consumed = bytearray(), 0
@@ -207,8 +207,10 @@ class Masker:
 
 def mask_text(text: str, secrets: Secrets = NONE) -> str:
     """Mask a whole text: a command, a standard input, a goal, a message."""
-    masker = Masker(secrets)
     raw = text.encode("utf-8", "surrogatepass")
+    if not any(map(raw.lower().__contains__, _TRIGGERS)) and next(secrets.find(raw), None) is None:
+        return text  # most texts: nothing in them could begin to look like a secret
+    masker = Masker(secrets)
     head, _ = masker.feed(raw)
     tail, _ = masker.flush()
     masked = head + tail

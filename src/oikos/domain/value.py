@@ -34,8 +34,10 @@ else:
         return made
 
     def replace(value, /, **changes):
-        """`dataclasses.replace` for a value without a `__post_init__`."""
+        """`dataclasses.replace`, past the constructor unless the value checks itself."""
         kind = _kind(type(value))
+        if kind.checked:
+            return dataclasses.replace(value, **changes)
         held = list(kind.read(value))
         for name, new in changes.items():
             held[kind.places[name]] = new
@@ -48,14 +50,15 @@ else:
 class _Kind:
     """How the fields of one kind of value are read and, past its being frozen, written."""
 
-    __slots__ = ("compared", "hashed", "names", "places", "read", "writers")
+    __slots__ = ("checked", "compared", "hashed", "places", "read", "writers")
 
     def __init__(self, kind: type[Any]) -> None:
         fields = dataclasses.fields(kind)
-        self.names = [field.name for field in fields]
-        self.places = {name: place for place, name in enumerate(self.names)}
-        self.writers = tuple([getattr(kind, name).__set__ for name in self.names])
-        self.read = _reader(self.names)
+        names = [field.name for field in fields]
+        self.checked = hasattr(kind, "__post_init__")
+        self.places = {name: place for place, name in enumerate(names)}
+        self.writers = tuple([getattr(kind, name).__set__ for name in names])
+        self.read = _reader(names)
         self.compared = _reader([field.name for field in fields if field.compare])
         self.hashed = _reader([field.name for field in fields if (field.compare if field.hash is None else field.hash)])
 

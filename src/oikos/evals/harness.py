@@ -272,7 +272,7 @@ class _Talk:
             before = self._seen
             text = self._fill(message.text)
             state = await self._turn(session_id, text)
-            truth = await asyncio.to_thread(self._scene.truth) if self._scene is not None else {}
+            truth = {**self._values, **(await asyncio.to_thread(self._scene.truth) if self._scene is not None else {})}
             records = tuple(await self._oikos.service.history(session_id, after=before))
             self.turns.append(Turn(session_id=session_id, text=text, state=state, records=records, truth=truth))
             self._seen = state.seq

@@ -9,6 +9,9 @@ from oikos.evals.manifest import OperatorRule
 
 SCRIPT = Principal(id="script", role=Role.APPROVER, channel=Channel.SCRIPT)
 
+PUSHES = frozenset({"changes", "answer", "raise"})
+"""What brings the agent on and is no consent; saying no does not (security/THREATS T35)."""
+
 
 class Operator:
     """The first rule that fits a card and is not used up decides it; without one the card is left alone."""
@@ -17,7 +20,7 @@ class Operator:
         self._rules = rules
         self._used = [0] * len(rules)
         self.ticks = 0
-        """Everything it did but giving consent."""
+        """How often it had to help the agent on."""
 
     async def decide(self, service: Service, card: Card) -> Done | None:
         """Do what the rule says; None when the card is left alone.
@@ -28,8 +31,7 @@ class Operator:
         rule = self._rule_for(card)
         if rule is None or rule.do == "leave":
             return None
-        if rule.do not in ("approve", "confirm"):
-            self.ticks += 1
+        self.ticks += rule.do in PUSHES
         done = await self._act(service, card, rule)
         if isinstance(done, Refusal):
             raise OikosError(f"the scripted operator wanted to {rule.do} and was refused ({done.code}): {done.text}")

@@ -81,7 +81,7 @@ class Trial:
     outputs: Mapping[str, bytes]
     """Standard output and error of each run, concatenated."""
     ticks: int
-    """What the operator did beyond prompt and follow-ups; consents are counted apart."""
+    """How often the operator had to help it on, beyond prompt and follow-ups; consents are counted apart."""
     hosts: frozenset[str] = frozenset()
     """Slugs that the world made."""
     files: bytes = b""

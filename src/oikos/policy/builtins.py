@@ -344,7 +344,7 @@ HANDLERS: dict[str, Handler] = {
     "cd": _cd, "pushd": _cd, "popd": _plain, "echo": _echo, "printf": _printf, "read": _read, "mapfile": _mapfile,
     "readarray": _mapfile, "set": _set, "eval": _eval, "source": _source, ".": _source, "exec": _exec, "command": _command,
     "builtin": _command, "trap": _trap, "alias": _alias, "unalias": _listing(), "type": _listing(r"-[afptP]+", r"[\w./:+@\[-]+"),
-    "hash": _listing(r"-[lt]+", r"-r", r"[\w.+-]+"), "compgen": _compgen, "complete": _compgen, "unset": _unset, "test": _test,
+    "hash": _listing(r"-[lt]+", r"-r", r"\w[\w.+-]*"), "compgen": _compgen, "complete": _compgen, "unset": _unset, "test": _test,
     "[": _test, ":": _plain, "true": _plain, "false": _plain, "exit": _plain, "return": _plain, "break": _plain,
     "continue": _plain, "shift": _plain, "wait": _plain, "jobs": _listing(r"-[lnprs]+", r"%?\w+"), "times": _plain, "getopts": _plain,
     "caller": _plain, "dirs": _listing(r"-[lpv]+", r"[+-]\d+"), "help": _listing(r"-[dms]+", r".+"), "history": _history, "fc": _fc,

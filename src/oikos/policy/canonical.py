@@ -6,14 +6,14 @@ import re
 import shlex
 from typing import Any
 
-from oikos.policy.parser import Node
+from oikos.policy.parser import Node, plain_words
 from oikos.policy.walk import is_bare, plain_text
 from oikos.policy.words import has_glob
 
 
 def canonical(text: str, tree: Node | None) -> str:
     """`text` with each literal word in its shortest quoting and single blanks between; nothing is reordered."""
-    if tree is None:
+    if tree is None or plain_words(text) is not None:
         return " ".join(text.split())
     data = text.encode("utf-8", "surrogatepass")
     out: list[str] = []

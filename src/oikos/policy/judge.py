@@ -223,7 +223,7 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
         return scene.stdin.plus(UNKNOWN)
     this = Call(walker, name, words, program, rule, line, scene, sub)
     flow = _apply_rule(this)
-    emits = rule.emits if line.args or rule.risk is not Risk.READ_ONLY else rule.emits - {Tag.FILE}
+    emits = rule.emits if line.args or rule.names_only or rule.risk is not Risk.READ_ONLY else rule.emits - {Tag.FILE}
     if emits:
         flow = flow.plus(emits)
     return flow
@@ -405,9 +405,9 @@ def _apply_rule(this: Call) -> Flow:
     if rule.handler:
         handled = minis.HANDLERS[rule.handler](this)
         flow = handled if handled is not None else flow
-    if not rule.names_only and rule.wraps is None:
-        if _secrets(walker, _content_words(this), scene) | _devices(this):
-            flow = flow.plus(frozenset((Tag.SECRET,)))
+    shows = not rule.names_only and rule.wraps is None
+    if shows and _secrets(walker, _content_words(this), scene) | _devices(this):
+        flow = flow.plus(frozenset((Tag.SECRET,)))
     if rule.sink:
         sink(this, flow.tags)
     return flow
@@ -657,6 +657,12 @@ def _secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
     """Judge words that name secret material."""
     hit = False
     for word in words:
+        if Tag.SECRET in word.tags and not word.literal:
+            walker.change(
+                "read.secret", word.span, "Shows secret material found by another command.", scene, EffectKind.SENSITIVE
+            )
+            hit = True
+            continue
         for text in word.spellings():
             if paths.is_consuming(text):
                 walker.change(

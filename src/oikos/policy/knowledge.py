@@ -22,9 +22,18 @@ _HEADER = re.compile(r'^\[(?:"([^"\n]+)"|([A-Za-z0-9_+-]+))\][ \t]*(?:#.*)?$', r
 @dataclass(frozen=True, slots=True)
 class _Section:
     file: Path
-    text: str
-    line: int
+    whole: str
+    start: int
+    end: int
     header: str
+
+    @property
+    def text(self) -> str:
+        return self.whole[self.start : self.end]
+
+    @property
+    def line(self) -> int:
+        return self.whole.count("\n", 0, self.start) + 1
 
 
 class Knowledge:
@@ -37,11 +46,10 @@ class Knowledge:
         digest = hashlib.sha256()
         for file, text in files:
             digest.update(text.encode())
-            found = list(_HEADER.finditer(text))
-            for header, after in zip(found, [*found[1:], None], strict=True):
-                body = text[header.end() : after.start() if after else len(text)]
-                names = header.group(1) or header.group(2)
-                section = _Section(file, body, text.count("\n", 0, header.start()) + 1, names)
+            found = [(one.start(), one.end(), one.group(1) or one.group(2)) for one in _HEADER.finditer(text)]
+            ends = [start for start, _, _ in found[1:]] + [len(text)]
+            for (_, start, names), end in zip(found, ends, strict=True):
+                section = _Section(file, text, start, end, names)
                 for name in names.split():
                     self._sections[name] = section
         self.digest = digest.hexdigest()[:16]

@@ -39,6 +39,10 @@ _SECRET = re.compile(
     | [^/]*\.(?:p12|pfx|jks|ppk)$ | proxmox-backup/(?:authkey\.key|.*token\.shadow|user\.cfg)$
     | tailscaled\.state$ | acme\.json$ | etc/nut/upsd\.users$ | etc/msmtprc$ | \.msmtprc$ | sasl_passwd$
     | dev/(?:mem|kmem|port)$ | proc/kcore$ | proc/[^/]+/(?:environ|mem|auxv)$ | security/opasswd$
+    | \.ssh$ | \.ssh/\*$ | wp-config\.php$ | nextcloud/config/config\.php$ | etc/mosquitto/(?:passwd|pwfile|passwords?)[^/]*$ | etc/ddclient\.conf$
+    | letsencrypt/accounts/.* | \.?cloudflared/[^/]*\.json$ | [^/]*\.ovpn$ | etc/apt/auth\.conf(?:\.d/.*)?$ | gh/hosts\.yml$ | \.?vault[-_]pass[^/]*$
+    | run/credentials/.* | etc/corosync/authkey$ | etc/exim4/passwd\.client$ | \.storage/auth[^/]*$ | cloud/instances?/.*user-data.*$
+    | \.rediscli_auth$ | etc/openldap/.*secret.* | etc/freeradius/.*clients\.conf$ | \.config/sops/age/keys\.txt$ | \.age-key.* | identity\.age$
     | var/lib/(?:systemd/random-seed|sss/secrets/.*)$
     )""",
     re.VERBOSE,

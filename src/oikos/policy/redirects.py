@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>"))
 _NET = re.compile(r"^/dev/(?:tcp|udp)/([^/]*)")
+_SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh", "python3", "python", "perl", "exec"))
 _COMPOSE = re.compile(r"(?:^|/)(?:docker-)?compose\.ya?ml$")
 
 
@@ -44,7 +45,9 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                 walker.unclear(
                     "redirect.dynamic", word.span, "The descriptor is only known when the shell runs.", scene
                 )
-            elif (net := _NET.match(word.text)) and word.literal and _probes(walker, stmt, op, word, net.group(1), scene):
+            elif (
+                (net := _NET.match(word.text)) and word.literal and _probes(walker, stmt, op, word, net.group(1), scene)
+            ):
                 continue
             elif op == "<":
                 scene = replace(scene, stdin=read_from(walker, word, scene))
@@ -63,6 +66,16 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
 
 def flow_to(walker: Walker, nets: list[str], flow: Flow, scene: Scene, stmt: Node) -> None:
     """Judge what a statement wrote to the network devices of bash."""
+    if _head((stmt.get("Cmd") or {}).get("Args") or []).rsplit("/", 1)[-1] in _SHELLS:
+        walker.destroy(
+            "exec.reverse",
+            scene.source.span(stmt),
+            f"Hands a shell to {nets[0]}.",
+            scene,
+            EffectKind.REMOTE_CODE,
+            EffectKind.EGRESS,
+            thing=nets[0],
+        )
     if flow.tags & {Tag.SECRET, Tag.BULK, Tag.FILE}:
         walker.destroy(
             "egress.device", scene.source.span(stmt), "Sends data to another machine; that cannot be taken back.", scene,
@@ -74,13 +87,26 @@ def _probes(walker: Walker, stmt: Node, op: str, word: Word, host: str, scene: S
     """Judge a bare connection test: `</dev/tcp/HOST/PORT` with nothing that reads or writes."""
     command = stmt.get("Cmd")
     from_nothing = any(_plain_word(one) == "/dev/null" for one in stmt["Redirs"] if one["Op"] == "<")
-    silent = command is None or (op != "<" and _producer(command) == "nothing") or (
-        from_nothing and command.get("Type") == "CallExpr" and _head(command.get("Args", [])) == "cat" and len(command["Args"]) == 1
+    silent = (
+        command is None
+        or (op != "<" and _producer(command) == "nothing")
+        or (
+            from_nothing
+            and command.get("Type") == "CallExpr"
+            and _head(command.get("Args", [])) == "cat"
+            and len(command["Args"]) == 1
+        )
     )
     if not silent or op not in ("<", ">", ">>"):
         return False
     walker.find(
-        "redirect.probe", Risk.READ_ONLY, word.span, f"Only tries to connect to {host}.", scene, (EffectKind.EGRESS,), host
+        "redirect.probe",
+        Risk.READ_ONLY,
+        word.span,
+        f"Only tries to connect to {host}.",
+        scene,
+        (EffectKind.EGRESS,),
+        host,
     )
     return True
 

@@ -293,12 +293,15 @@ def compile_program(header: str, data: Mapping[str, Any]) -> Program:
         if fields.get("options") == "" and risk != "read" and "dry" not in more:
             del fields["options"]
         _check_keys(first, more, _ROW_KEYS)
+        pattern: Rule | None = None
         for one in spelled.split(","):
             words = tuple(one.split())
             if not words:
                 raise SpecError(f"{first}: empty name in {row!r}")
             dotted = ".".join((first, *(word.lstrip("-") or word for word in words)))
-            rule = _rule(dotted, {"risk": risk, **fields, **more}, base, because)
+            if pattern is None:
+                pattern = _rule(dotted, {"risk": risk, **fields, **more}, base, because)
+            rule = replace(pattern, name=dotted, verb=more.get("verb", words[-1].lstrip("-")))
             if words[0] == "none" or words[0].startswith("-"):
                 when = frozenset(words)
                 named = " ".join(word.replace("+", " ") for word in words if word != "none")

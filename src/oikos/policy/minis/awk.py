@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oikos.policy import paths
 from oikos.policy.scene import Flow
-from oikos.policy.words import HOLE, Tag
+from oikos.policy.words import HOLE
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
@@ -18,9 +18,7 @@ _TOKEN = re.compile(
     | (?P<op>>>|\|&|\|\||&&|[-+*/%^!=<>]=|\*\*=?|\+\+|--|!~|[-+*/%^!<>=~?:,(){}\[\]$|&.@'`\\])""",
     re.VERBOSE | re.DOTALL,
 )
-_FORBIDDEN = frozenset(("system", "getline", "close", "fflush"))
-_HARMLESS_CALLS = frozenset(("close", "fflush"))
-_EMIT: frozenset[Tag] = frozenset((Tag.FILE,))
+_SECRETIVE = re.compile(r"(?i)pass|secret|token|key|cred|auth")
 
 
 def awk(this: Call) -> Flow | None:
@@ -104,6 +102,12 @@ def check(program: str) -> list[tuple[str, str, str]]:
             elif text == "system":
                 literal = tokens[index + 2][1] if index + 2 < len(tokens) and tokens[index + 2][0] == "string" else ""
                 found.append(("system", "The awk function system runs a command.", _unquote(literal)))
+            elif text == "ENVIRON" and not (
+                index + 2 < len(tokens)
+                and tokens[index + 2][0] == "string"
+                and not _SECRETIVE.search(tokens[index + 2][1])
+            ):
+                found.append(("environ", "The awk program prints the environment, passwords among it.", ""))
             elif text == "getline":
                 source = before[1] in ("|", "|&")
                 if source:

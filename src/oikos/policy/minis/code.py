@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MODULES = frozenset(
     "sys json math datetime time re string collections itertools functools statistics decimal fractions base64 hashlib hmac binascii struct textwrap ipaddress "
-    "calendar random platform pprint operator uuid csv html urllib.parse unicodedata zlib locale getpass_ os.path secrets socket".split()
+    "calendar random platform pprint operator uuid csv html urllib.parse unicodedata zlib locale getpass_  secrets socket".split()
 )
 _ATTRIBUTES_BAD = frozenset(
     "system popen spawn exec remove unlink rmdir removedirs rename replace_ mkdir makedirs chmod chown kill fork putenv symlink link truncate write writelines "
@@ -36,6 +36,11 @@ _FETCHES = re.compile(
     r"urlopen|urllib\.request|requests\.(?:get|post)|LWP|Net::HTTP|file_get_contents\(['\"]https?:|fetch\(|httpx?\.get"
 )
 _RUNS = re.compile(r"\b(?:exec|eval|compile|system|instance_eval|Function)\b")
+_SIMPLE = frozenset(
+    "print say printf puts echo p console log if unless and or not eq ne lt gt le ge length uc lc join sprintf int abs sqrt time localtime substr index next last "
+    "my for foreach chomp x F BEGIN END phpversion PHP_VERSION PHP_EOL RUBY_VERSION process version versions _VERSION NR foo n t".split()
+)
+"""Words of a one-line program that only computes and prints."""
 _SAFE_MODULES = frozenset(
     "json.tool calendar this platform site_ sysconfig timeit_ base64 tabnanny ast tokenize dis".split()
 )
@@ -187,9 +192,8 @@ def _python_reads(text: str) -> bool:
                 and len(node.args) == 1
                 and not node.keywords
                 and isinstance(node.args[0], ast.Constant)
-            ):
-                if not paths.is_secret(str(node.args[0].value)):
-                    continue
+            ) and not paths.is_secret(str(node.args[0].value)):
+                continue
             return False
         if isinstance(node, ast.Call) and not isinstance(node.func, (ast.Name, ast.Attribute)):
             return False
@@ -212,15 +216,18 @@ def perl(this: Call) -> Flow | None:
     if this.has("-c", "-l") and not words and this.has("-l"):
         return None
     for word in words:
-        simple = re.fullmatch(
-            r"""\s*(?:print|say|puts|echo|console\.log|p|printf)?[\s(]*(?:[\w\s.+*/%,:;-]|"[^"`$@\\]*"|'[^'`]*'|\$[A-Z_.a-z]\b|\\n|[()\[\]])*;?\s*""",
-            word.text,
+        bare = re.sub(r"'[^'`]*'|\"[^\"`$@\\\\]*\"", "''", word.text)
+        simple = (
+            re.fullmatch(r"[\w\s.+*/%,:;()\[\]'$<>=!&|?^~-]*", bare)
+            and set(re.findall(r"[A-Za-z_]\w*", bare)) <= _SIMPLE
         )
-        harmless = simple and not re.search(
-            r"(?i)\b(?:system|exec|open|unlink|require|use|import|include|eval|qx|fork|kill|rename|mkdir|process|os|io|dofile|file|shell\w*|do|sysopen)\b|`",
-            word.text,
-        )
-        if harmless and word.literal and not paths.is_secret(word.text):
+        if (
+            simple
+            and word.literal
+            and "(?{" not in word.text
+            and not paths.is_secret(word.text)
+            and not re.search(r"[^=<>!]>|<[^=]|s/.*/\w*e", bare)
+        ):
             continue
         if re.search(r"\bexec\s*\(?\s*['\"](?:sh|bash|/bin/sh|/bin/bash)['\"]", word.text):
             walker.change("interactive.shell", word.span, "Opens a shell.", scene, EffectKind.INTERACTIVE)

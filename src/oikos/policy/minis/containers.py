@@ -22,22 +22,21 @@ def dockerrun(this: Call) -> Flow | None:
         if used.name in ("-v", "--volume", "--mount"):
             source = re.search(r"(?:src|source)=([^,]+)", text)
             path = source.group(1) if source else text.split(":", 1)[0]
-            if path.startswith(("/", "~")):
-                if (
-                    paths.is_system_tree(path)
-                    or paths.is_critical(path)
-                    or "docker.sock" in path
-                    or path.startswith("/etc")
-                ):
-                    walker.change(
-                        "docker.mount",
-                        used.word.span,
-                        f"Gives the container {path} of the host.",
-                        scene,
-                        EffectKind.TARGET_ESCAPE,
-                        EffectKind.PRIVILEGE,
-                        thing=path,
-                    )
+            if path.startswith(("/", "~")) and (
+                paths.is_system_tree(path)
+                or paths.is_critical(path)
+                or "docker.sock" in path
+                or path.startswith("/etc")
+            ):
+                walker.change(
+                    "docker.mount",
+                    used.word.span,
+                    f"Gives the container {path} of the host.",
+                    scene,
+                    EffectKind.TARGET_ESCAPE,
+                    EffectKind.PRIVILEGE,
+                    thing=path,
+                )
         elif used.name == "--privileged" or (
             used.name in ("--pid", "--network", "--net", "--ipc", "--userns", "--cap-add")
             and text in ("host", "ALL", "SYS_ADMIN")

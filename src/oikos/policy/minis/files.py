@@ -1,5 +1,6 @@
 """File tools whose class depends on what they are pointed at: dd, cp, mv, chmod, chown, rm, date, ps, tee."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -278,3 +279,34 @@ def tee(this: Call) -> Flow | None:
     for word in this.line.args:
         redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, "data", frozenset())
     return Flow(scene.stdin.tags, scene.stdin.text, True)
+
+
+_SECRET_PATTERN = re.compile(
+    r"(?i)\W*(?:password|passwd|passphrase|secret|token|api[_-]?key|private[_ -]key|credentials?|begin.*private.*)\W*[=:]?\W*(?:\S{0,4})?"
+)
+
+
+def grep(this: Call) -> Flow | None:
+    """A recursive search for passwords shows passwords."""
+    recursive = this.has("-r", "-R", "--recursive", "--dereference-recursive") or this.name in (
+        "rg",
+        "rgrep",
+        "ag",
+        "ack",
+    )
+    patterns = this.values("-e", "--regexp") or this.line.args[:1]
+    quiet = this.has(
+        "-l", "-L", "-c", "-q", "--count", "--quiet", "--files-with-matches", "--files-without-match", "--silent"
+    )
+    if not recursive or quiet:
+        return None
+    wide = any(
+        paths.is_system_tree(word.text) and word.text.rstrip("/") in ("", "/etc", "/root", "/home")
+        for word in this.line.args[1:]
+    )
+    for word in patterns:
+        if word.literal and (_SECRET_PATTERN.fullmatch(word.text) or (wide and word.text in ("", ".", ".*", "^"))):
+            this.walker.change(
+                "grep.secret", word.span, "Shows passwords it finds in any file.", this.scene, EffectKind.SENSITIVE
+            )
+    return None

@@ -137,7 +137,7 @@ def _run(this: Call, words: list[Word], at: int, patterns: list[str], starts: li
     )
     filled = [
         Word(word.text.replace("{}", HOLE), WordKind.DYNAMIC, word.span, False, word.tags | {Tag.FILE} | secret,
-             tuple(), hints)
+             (), hints)
         if "{}" in word.text and word.literal
         else word
         for word in inner

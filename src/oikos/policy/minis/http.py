@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 # Devices and services that act on GET say so in the path or the query.
 _ACTION = re.compile(
-    r"(?i)(?:[?&/=_.-]|^)(?:turn=|cmnd=|cmd=|command=|action=|power(?:=|/|_o)|state=(?:on|off)|toggle|switch=|set(?:=|/|-|_)|reboot|restart|shutdown|"
-    r"poweroff|reset|delete|remove|destroy|drop|flush|purge|clear|kill|stop|start(?:=|/|$)|enable|disable|update(?:=|/|$)|upgrade|install|build(?:=|/|\?|$)|"
-    r"deploy|trigger|webhook|hook/|exec|execute|run(?:=|/|$)|quit|reload|unlock|lock(?:=|/|$)|open(?:=|/|$)|close(?:=|/|$)|write|insert|create|add(?:=|/|$)|"
-    r"logout|unsubscribe|relay/\d\?|-/quit|scan/start|backup/start|wol|wake|send(?:=|/|$)|publish|arm(?:=|/|$)|disarm)"
+    r"(?i)(?:[?&/=_.-]|^)(?:turn=|cmnd=|cmd=|command=|action=|switch=|state=(?:on|off)|power=|relay/\d\?|webhook|hook/|"
+    r"(?:power_?o(?:n|ff)|toggle|reboot|restart|shutdown|poweroff|reset|delete|remove|destroy|drop|flush|purge|clear|kill|stop|enable|disable|upgrade|"
+    r"install|deploy|trigger|exec|execute|quit|reload|unlock|insert|create|logout|unsubscribe|wol|wake|publish|disarm)(?![a-z])|"
+    r"(?:set|update|start|build|run|lock|open|close|write|add|send|arm)(?=[/?]|$)|set=)"
 )
 _SQL_WRITE = re.compile(
     r"(?i)\b(?:drop|truncate|delete|insert|alter|create|update|grant|optimize|rename|attach|detach|kill)(?:\s|%20|\+)"
@@ -217,6 +217,9 @@ def curl(this: Call) -> Flow | None:
             override = re.match(r"(?i)x-http-method(?:-override)?\s*:\s*(\w+)", word.text)
             if override:
                 walker.change("http.method", word.span, f"Asks for the method {override.group(1)} in a header.", scene)
+    for word in this.values("-w", "--write-out"):
+        if any("%output{" in text for text in word.spellings()):
+            walker.change("http.write-out", word.span, "The format of the summary can write a file.", scene)
     for word in urls:
         judge_url(this, word)
     for word in this.line.loose:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind
@@ -17,6 +18,19 @@ def jq(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     for word in this.line.args[:1]:
         for text in word.spellings():
+            if this.name == "yq" and re.search(r"\b(?:str)?env\(|\benvsubst\b", text):
+                walker.change(
+                    "jq.env", word.span, "The filter shows variables of the environment.", scene, EffectKind.SENSITIVE
+                )
+            for loaded in re.findall(r"\bload\w*\(\s*['\"]([^'\"]+)", text):
+                if paths.is_secret(loaded, walker.cwd):
+                    walker.change(
+                        "read.secret",
+                        word.span,
+                        f"Shows {loaded}, which is secret material.",
+                        scene,
+                        EffectKind.SENSITIVE,
+                    )
             if "$ENV" in text or "env." in text.replace(".env.", "") or text.strip() in ("env", "$ENV"):
                 walker.change(
                     "jq.env",

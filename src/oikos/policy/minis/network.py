@@ -331,7 +331,9 @@ def netcat(this: Call) -> Flow | None:
 
 
 def ping(this: Call) -> Flow | None:
-    """ping may carry a pattern."""
+    """ping may carry a pattern, and may flood."""
+    if this.name.startswith("ping") and this.has("-f", "-A"):
+        this.walker.change("ping.flood", this.span, "Floods the other machine.", this.scene, EffectKind.OUTAGE)
     for used in this.line.used:
         if used.name == "-p" and used.value is not None and not used.value.literal:
             this.walker.change(
@@ -387,4 +389,12 @@ def nft(this: Call) -> Flow | None:
             )
         else:
             walker.change(f"nft.{words[0]}", this.span, "Changes the firewall.", scene, EffectKind.CONNECTIVITY)
+    return None
+
+
+def wg(this: Call) -> Flow | None:
+    """`wg show … dump` and its like print private keys."""
+    for word in this.line.args:
+        if word.text in ("dump", "private-key", "preshared-keys"):
+            this.walker.change("wg.keys", word.span, "Prints keys of the tunnel.", this.scene, EffectKind.SENSITIVE)
     return None

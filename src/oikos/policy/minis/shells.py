@@ -245,6 +245,9 @@ def ssh(this: Call) -> Flow | None:
             if found:
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
     host = this.line.args[0].text if this.line.args else ""
+    for word in [*this.line.args[:1], *this.values("-J", "-l")]:
+        if word.literal and not re.fullmatch(r"(?:ssh://)?[\w.@:,\[\]%/+][\w.@:,\[\]%/+-]*", word.text):
+            walker.unclear("ssh.host", word.span, "This is no plain name of a machine or user.", scene)
     from oikos.policy import hosts
 
     if scene.stdin.tags & {Tag.SECRET} or (scene.stdin.tags & {Tag.BULK} and hosts.is_third_party(hosts.host_of(host))):

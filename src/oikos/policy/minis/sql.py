@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
@@ -79,6 +80,9 @@ def check(text: str) -> list[tuple[Risk, str, str]]:
             found += _statement(statement)
             statement = []
             continue
+        if token.group() == "\\":
+            found.append((Risk.CONFIG_MUTATION, "sql.escape", "A command of the client stands in the statement."))
+            continue
         if kind == "bang":
             found.append((Risk.CONFIG_MUTATION, "sql.comment", "A comment that the server executes is not understood."))
             found += [one for one in check(re.sub(r"^/\*!\d*|\*/$", "", token.group())) if one[0] is Risk.DESTRUCTIVE]
@@ -129,16 +133,17 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
             return found
         if "INTO" in names:
             add(Risk.CONFIG_MUTATION, "into", "SELECT … INTO writes a table or a file.")
-        for one, two in zip(words, words[1:], strict=False):
+        for one, two in pairwise(words):
             if one == "FOR" and two in ("UPDATE", "SHARE", "NO", "KEY"):
                 add(Risk.CONFIG_MUTATION, "for.update", "Locks rows.")
     if first == "PRAGMA":
         name = words[1].lower() if len(words) > 1 else ""
-        if name not in _PRAGMA_READS or any(text == "=" for _, text in tokens):
+        called = any(text == "(" for _, text in tokens) and not re.search(r"_(?:info|xinfo|list|check)$", name)
+        if name not in _PRAGMA_READS or called or any(text == "=" for _, text in tokens):
             add(Risk.CONFIG_MUTATION, "pragma", f"PRAGMA {name} may change the database.")
     if first == "SHOW" and "GRANTS" not in names:
         pass
-    for (kind, text), (_, after) in zip(tokens, tokens[1:], strict=False):
+    for (kind, text), (_, after) in pairwise(tokens):
         if (
             kind in ("word", "quoted")
             and after == "("
@@ -301,11 +306,7 @@ def _sqlite_text(this: Call, word: Word) -> None:
         if not text.startswith("."):
             rest.append(line)
         elif not _SQLITE_READS.fullmatch(text):
-            if (
-                text.startswith((".restore", ".archive", ".ar "))
-                or text.startswith(".shell")
-                or text.startswith(".system")
-            ):
+            if text.startswith((".restore", ".archive", ".ar ", ".shell", ".system")):
                 if text.startswith(".restore"):
                     walker.destroy("sqlite.restore", word.span, "Overwrites the database.", scene)
                     continue
