@@ -1,6 +1,8 @@
 """How quick the classifier is: every row of the shared corpora uncached, then cached, then 64 KiB of hostile text.
 
-.venv/bin/python bench/classifier.py CORPORA
+.venv/bin/python bench/classifier.py CORPORA READER
+
+CORPORA holds the files, READER the module that reads them.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ HOSTILE = {
 }
 
 
-def texts(corpora: Path) -> list[str]:
+def texts(corpora: Path, reader: Path) -> list[str]:
     """The command of every row."""
-    sys.path.insert(0, str(corpora.parent))
-    from corpus_io import read  # of the hand-over, beside the corpora
+    sys.path.insert(0, str(reader))
+    from corpus_io import read  # of the hand-over
 
     return [row.command for file in sorted(corpora.glob("corpus_*.tsv")) for row in read(file)]
 
@@ -44,7 +46,7 @@ def took_ms(classifier: Classifier, commands: Iterable[str]) -> list[float]:
 
 def main() -> None:
     """Print the figures beside what was asked."""
-    commands = list(dict.fromkeys(texts(Path(sys.argv[1]))))
+    commands = list(dict.fromkeys(texts(Path(sys.argv[1]), Path(sys.argv[2]))))
     classifier = default_classifier()
     uncached = took_ms(classifier, commands)
     last = commands[-1000:]

@@ -347,9 +347,8 @@ def _typed(key: str, text: str, name: str) -> object:
 
 def _target(name: str, table: Raw, file: Path) -> Target:
     if not NAME.fullmatch(name):
-        raise ConfigError(
-            f"{file}: targets.{name}: a name is lower-case letters, digits, '.', '_', '-' and begins with one of the first two"
-        )
+        rule = "a name is lower-case letters, digits, '.', '_', '-' and begins with a letter or digit"
+        raise ConfigError(f"{file}: targets.{name}: {rule}")
     aliases = tuple(cast("list[str]", table.pop("aliases", [])))
     target = Target(name=name, aliases=aliases, **table)  # type: ignore[arg-type]  # checked against TARGET
     needs = {"ssh": ("address",), "pct": ("via", "guest"), "docker": ("via", "guest"), "local": ()}[target.transport]

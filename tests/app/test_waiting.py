@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
+import anyio
 import pytest
 
 from oikos.domain import events as ev
 from oikos.domain.errors import Refusal
+from oikos.domain.run import Stream
 from oikos.domain.session import Phase
-from tests.app.conftest import Open, finish, plan, run
+from oikos.ports import RunRow
+from tests.app.conftest import WAIT_S, Household, Open, finish, plan, run
 from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +178,36 @@ async def test_the_spool_of_a_finished_run_is_given_back(household: Open) -> Non
         assert not isinstance(state, Refusal)
     notes = [name for name in os.listdir(house.oikos.config.home / "runs") if not name.startswith(".")]
     assert notes == []
+
+
+async def test_a_run_followed_by_the_next_process_shows_its_whole_output(household: Open) -> None:
+    noisy = "while test ! -e {{workshop}}/go; do echo tick; sleep 0.05; done"
+    command = "echo early; touch {{workshop}}/begun; " + noisy + "; echo late"
+    script = plan(command) + run(command) + finish()
+    async with household(script) as house:
+        session_id = house.session_id
+        await house.say("make it")
+        card = await house.card()
+        assert card is not None
+        done = await house.oikos.service.approve(session_id, card, house.by)
+        [run_id] = [row.run_id for row in await started(house, command) if row.authority != "probe"]
+        with anyio.fail_after(WAIT_S):
+            while b"early" not in await house.oikos.store.output(run_id, Stream.OUT):  # noqa: ASYNC110 - as below
+                await anyio.sleep(0.01)  # allow: test-sleep - the store tells nobody of output
+    (house.workshop / "go").touch()
+    async with household(script, session_id=session_id) as house:
+        state = await house.rest(done)
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        [first, *_] = await house.answers("run")
+        output = (await house.oikos.store.output(run_id, Stream.OUT)).decode()
+        assert first["stdout"] == output
+        assert output.splitlines()[0] == "early"
+        assert output.splitlines()[-1] == "late"
+        assert set(output.splitlines()[1:-1]) == {"tick"}
+
+
+async def started(house: Household, command: str) -> Sequence[RunRow]:
+    """The rows of a command's runs, once it has begun on the target."""
+    await until_async((house.workshop / "begun").exists, "the command to begin")
+    text = command.replace("{{workshop}}", str(house.workshop))
+    return [row for row in await house.oikos.service.runs(session_id=house.session_id) if row.command == text]

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from tests.wait import until
 
 OIKOS = str(Path(sys.executable).with_name("oikos"))
-TOKEN = "a-long-random-text"  # noqa: S105 - of this test's own home
+TOKEN = "a-long-random-text"
 CONFIG = '[model]\nkind = "scripted"\nscript = "{home}/script.yaml"\n[targets.box]\ntransport = "local"\n'
 WITHIN_S = 30.0
 
@@ -76,8 +77,13 @@ class Cli:
         """Run a command without a terminal."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
         done = subprocess.run(
-            [OIKOS, *words], input=given, capture_output=True, env={**self.env, **(env or {})}, timeout=WITHIN_S, check=False
-        )  # fmt: skip
+            [OIKOS, *words],
+            input=given,
+            capture_output=True,
+            env={**self.env, **(env or {})},
+            timeout=WITHIN_S,
+            check=False,
+        )
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def plays(self, script: str, *, config: str = "") -> None:
@@ -113,7 +119,9 @@ class Cli:
 
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
         """Start a command that goes on; its output is on pipes."""
-        return subprocess.Popen([OIKOS, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env)
+        return subprocess.Popen(
+            [OIKOS, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env
+        )
 
     @contextmanager
     def terminal(self, *words: str, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
@@ -121,9 +129,14 @@ class Cli:
         master, slave = pty.openpty()
         whole = {**self.env, "TERM": "xterm", **(env or {})}
         process = subprocess.Popen(
-            [OIKOS, *words], stdin=slave, stdout=slave, stderr=slave, env=whole, start_new_session=True,
+            [OIKOS, *words],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=whole,
+            start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
+        )
         os.close(slave)
         os.set_blocking(master, False)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+
 from tests.cli.conftest import FIX, LOOK, SLOW, Cli, as_json
 from tests.wait import until
 
@@ -28,15 +29,23 @@ def test_json_is_one_object_with_the_answer(cli: Cli) -> None:
     runs = body.pop("runs")
     assert (ended.code, ended.err, isinstance(runs, list) and len(runs)) == (0, "", 1)
     assert body | {"session": ""} == {
-        "session": "", "state": "done", "goal": "know what is there", "outcome": "done", "summary": "there is a photo", "generation": 1,
-        "plan_generations": 1, "answer": "I look.",
-    }  # fmt: skip
+        "session": "",
+        "state": "done",
+        "goal": "know what is there",
+        "outcome": "done",
+        "summary": "there is a photo",
+        "generation": 1,
+        "plan_generations": 1,
+        "answer": "I look.",
+    }
 
 
 def test_a_task_that_fails_has_exit_code_2(cli: Cli) -> None:
-    cli.plays(LOOK.replace("outcome: done, summary: there is a photo", "outcome: failed, summary: there is nothing").replace(
-        "status: done}", "status: failed, note: nothing was there}"
-    ))  # fmt: skip
+    cli.plays(
+        LOOK.replace("outcome: done, summary: there is a photo", "outcome: failed, summary: there is nothing").replace(
+            "status: done}", "status: failed, note: nothing was there}"
+        )
+    )
     ended = cli("ask", "what is there?")
     assert (ended.code, ended.out.splitlines()[-1]) == (2, "✕ failed: there is nothing")
 
@@ -149,7 +158,10 @@ def test_a_follow_up_goes_into_the_same_session(cli: Cli) -> None:
     cli("ask", "what is there?")
     ended = cli("ask", "--session", "-", "and now?")
     assert ended.code == 0
-    assert ended.out.splitlines()[1:] == ["— reopened after done; generation 1 is history —", "Nomos: it is still there"]
+    assert ended.out.splitlines()[1:] == [
+        "— reopened after done; generation 1 is history —",
+        "Nomos: it is still there",
+    ]
 
 
 def test_a_session_that_may_only_look_refuses_a_plan_that_changes(cli: Cli) -> None:

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import LOOK, OIKOS, Cli, Ended
 
+from tests.cli.conftest import LOOK, OIKOS, Cli, Ended
 
 
 def one_line(ended: Ended, *parts: str) -> None:
@@ -27,10 +27,16 @@ CONFIGS = {
     "an unknown table": ("[modle]\n", ("unknown field modle",)),
     "a wrong type": ("[limits]\nruns = 'many'\n", ("limits.runs must be a number",)),
     "no TOML": ("[model\n", ("oikos.toml", "line 1")),
-    "a secret in the open": ('[secrets]\ndoor = "opensesame"\n', ("secrets.door", "write a reference, env:NAME or file:PATH")),
+    "a secret in the open": (
+        '[secrets]\ndoor = "opensesame"\n',
+        ("secrets.door", "write a reference, env:NAME or file:PATH"),
+    ),
     "a target without address": ("[targets.nas]\n", ("targets.nas", "needs address")),
     "a target with a bad name": ("[targets.NAS]\naddress = 'x'\n", ("targets.NAS", "lower-case")),
-    "a missing script": ('[model]\nkind = "scripted"\nscript = "/nowhere.yaml"\n', ("/nowhere.yaml", "check that it is there")),
+    "a missing script": (
+        '[model]\nkind = "scripted"\nscript = "/nowhere.yaml"\n',
+        ("/nowhere.yaml", "check that it is there"),
+    ),
     "no script at all": ('[model]\nkind = "scripted"\n', ("set model.script",)),
     "a provider without address": ('[model]\nkind = "provider"\n', ("set model.base_url and model.name",)),
     "a database that is no SQLite": ('[database]\nurl = "mysql://x"\n', ("database.url", "sqlite:///PATH")),
@@ -82,14 +88,26 @@ def test_a_malformed_manifest_names_file_and_line(cli: Cli, tmp_path: Path) -> N
 
 
 def test_a_missing_key_file_is_named_before_anything_is_asked(cli: Cli) -> None:
-    one_line(cli("fleet", "add", "root@127.0.0.1", "--key", "/nowhere/id", "--name", "nas"), "/nowhere/id", "correct the path")
+    one_line(
+        cli("fleet", "add", "root@127.0.0.1", "--key", "/nowhere/id", "--name", "nas"),
+        "/nowhere/id",
+        "correct the path",
+    )
     assert "nas" not in cli("fleet", "list").out
 
 
 @pytest.mark.parametrize(
     "words",
-    [("sessions", "show", "zzz"), ("approve", "zzz"), ("stop", "zzz"), ("runs", "zzz"), ("changes", "zzz"), ("watch", "zzz"), ("ask", "-s", "zzz", "x")],
-)  # fmt: skip
+    [
+        ("sessions", "show", "zzz"),
+        ("approve", "zzz"),
+        ("stop", "zzz"),
+        ("runs", "zzz"),
+        ("changes", "zzz"),
+        ("watch", "zzz"),
+        ("ask", "-s", "zzz", "x"),
+    ],
+)
 def test_an_id_that_names_nothing_says_where_to_look(cli: Cli, words: tuple[str, ...]) -> None:
     cli.plays(LOOK)
     one_line(cli(*words), "zzz", "lists them")
@@ -114,11 +132,14 @@ def test_a_target_that_is_unknown_or_ambiguous_is_a_question_to_the_model_and_no
   sees: [attic could be box or tub]
   text: which attic?
 """
-    two = '[targets.box]\ntransport = "local"\naliases = ["attic"]\n[targets.tub]\ntransport = "local"\naliases = ["attic"]\n'
+    two = "".join(f'[targets.{name}]\ntransport = "local"\naliases = ["attic"]\n' for name in ("box", "tub"))
     cli.plays(script, config=f'[model]\nkind = "scripted"\nscript = "{cli.home}/script.yaml"\n{two}')
     ended = cli("ask", "look")
     assert (ended.code, ended.out.splitlines()[-1]) == (0, "Nomos: which attic?")
-    assert "  refused propose_plan (unknown_target): There is no target nas. Known targets: box, tub." in ended.out.splitlines()
+    assert (
+        "  refused propose_plan (unknown_target): There is no target nas. Known targets: box, tub."
+        in ended.out.splitlines()
+    )
 
 
 def test_a_database_of_a_newer_version_is_left_as_it_is(cli: Cli) -> None:
@@ -191,7 +212,14 @@ def test_the_lab_without_root_says_that_it_needs_root(cli: Cli, words: tuple[str
     os.chown(home, 65534, 65534)
     env = {**cli.env, "OIKOS_HOME": str(home), "HOME": str(home)}
     # Another user who may read whatever Python lies in, but is not root.
-    caps = ["--inh-caps", "-all,+dac_read_search", "--ambient-caps", "+dac_read_search", "--bounding-set", "-all,+dac_read_search"]
+    caps = [
+        "--inh-caps",
+        "-all,+dac_read_search",
+        "--ambient-caps",
+        "+dac_read_search",
+        "--bounding-set",
+        "-all,+dac_read_search",
+    ]
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *caps]
     done = subprocess.run([*nobody, OIKOS, *words], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
@@ -209,5 +237,3 @@ def test_a_model_that_answers_garbage_ends_in_refusals_and_no_exception(cli: Cli
     ended = cli("ask", "do something")
     assert (ended.code, ended.err) == (0, "")
     assert "  refused run (malformed_call): " in ended.out
-
-

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from tests.cli.conftest import Cli
 
 GOOD = """
@@ -34,7 +35,15 @@ def manifests(tmp_path: Path) -> Path:
 
 
 def test_all_held_is_exit_code_0_and_nothing_is_kept(cli: Cli, manifests: Path, tmp_path: Path) -> None:
-    ended = cli("eval", str(manifests / "good"), "--seed", "7", "--junit", str(tmp_path / "o.xml"), env={"TMPDIR": str(tmp_path)})
+    ended = cli(
+        "eval",
+        str(manifests / "good"),
+        "--seed",
+        "7",
+        "--junit",
+        str(tmp_path / "o.xml"),
+        env={"TMPDIR": str(tmp_path)},
+    )
     assert (ended.code, ended.err) == (0, "✓ good\n")
     lines = ended.out.splitlines()
     assert lines[0] == "seed 7"
@@ -45,14 +54,24 @@ def test_all_held_is_exit_code_0_and_nothing_is_kept(cli: Cli, manifests: Path, 
 
 
 def test_one_failure_is_exit_code_2_and_its_transcript_is_kept(cli: Cli, manifests: Path, tmp_path: Path) -> None:
-    ended = cli("eval", str(manifests / "good"), str(manifests / "bad"), "--json", str(tmp_path / "o.json"), env={"TMPDIR": str(tmp_path)})
+    ended = cli(
+        "eval",
+        str(manifests / "good"),
+        str(manifests / "bad"),
+        "--json",
+        str(tmp_path / "o.json"),
+        env={"TMPDIR": str(tmp_path)},
+    )
     assert ended.code == 2
     assert "    approvals: 1: 0 consents" in ended.out.splitlines()
     [home] = tmp_path.glob("oikos-eval-bad-*")
     told = (home / "transcript.txt").read_text()
     assert "you: hello" in told
     assert "thinks: polite" in told
-    assert {row["name"]: row["ok"] for row in json.loads((tmp_path / "o.json").read_bytes())} == {"good": True, "bad": False}
+    assert {row["name"]: row["ok"] for row in json.loads((tmp_path / "o.json").read_bytes())} == {
+        "good": True,
+        "bad": False,
+    }
 
 
 def test_repeated_plays_draw_other_seeds_and_give_a_pass_rate(cli: Cli, manifests: Path, tmp_path: Path) -> None:
@@ -65,7 +84,10 @@ def test_repeated_plays_draw_other_seeds_and_give_a_pass_rate(cli: Cli, manifest
 def test_a_live_model_that_is_not_configured_is_said_for_its_eval(cli: Cli, manifests: Path, tmp_path: Path) -> None:
     ended = cli("eval", str(manifests / "good"), "--model", "live", env={"TMPDIR": str(tmp_path)})
     assert ended.code == 2
-    assert "    error: a live model is wanted: set model.kind = provider, model.base_url and model.name" in ended.out.splitlines()
+    assert (
+        "    error: a live model is wanted: set model.kind = provider, model.base_url and model.name"
+        in ended.out.splitlines()
+    )
 
 
 def test_the_shipped_ones_are_listed_with_what_they_are_about(cli: Cli) -> None:
@@ -73,9 +95,16 @@ def test_the_shipped_ones_are_listed_with_what_they_are_about(cli: Cli) -> None:
     assert ended.code == 0
     names = {line.split()[0] for line in ended.out.splitlines()}
     assert {
-        "plan-always-readonly", "iteration-followup", "iteration-readonly", "no-plan-no-run", "failure-injection", "approval-does-not-leak",
-        "model-cannot-self-approve", "crash-no-double-run", "hostile-output",
-    } <= names  # fmt: skip
+        "plan-always-readonly",
+        "iteration-followup",
+        "iteration-readonly",
+        "no-plan-no-run",
+        "failure-injection",
+        "approval-does-not-leak",
+        "model-cannot-self-approve",
+        "crash-no-double-run",
+        "hostile-output",
+    } <= names
 
 
 def test_a_report_that_cannot_be_written_is_one_line(cli: Cli, manifests: Path, tmp_path: Path) -> None:

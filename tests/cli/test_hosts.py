@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Cli
 from tests.fleet.servers import Server, free_port, server
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 
 import pytest
+
 from tests.cli.conftest import FIX, LOOK, OIKOS, Cli
 
 
@@ -133,19 +134,36 @@ def test_settings_are_shown_with_their_origin_and_no_secret(cli: Cli) -> None:
 
 def test_classify_explains_and_answers_malformed_lines_one_by_one(cli: Cli) -> None:
     assert cli("classify", "ls -l").out.startswith("read_only")
-    ended = cli("classify", "--jsonl", stdin='{"id":1,"command":"rm -rf /"}\nnonsense\n\n[]\n{"id":4}\n{"id":5,"command":"ls"}\n')
+    ended = cli(
+        "classify",
+        "--jsonl",
+        stdin='{"id":1,"command":"rm -rf /"}\nnonsense\n\n[]\n{"id":4}\n{"id":5,"command":"ls"}\n',
+    )
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert ended.code == 1
-    assert [(row["id"], row.get("risk")) for row in rows] == [(1, "destructive"), (None, None), (None, None), (4, None), (5, "read_only")]
+    assert [(row["id"], row.get("risk")) for row in rows] == [
+        (1, "destructive"),
+        (None, None),
+        (None, None),
+        (4, None),
+        (5, "read_only"),
+    ]
     assert [row.get("error", "")[:7] for row in rows] == ["", "line 2:", "line 4:", "line 5:", ""]
 
 
 def test_assent_explains_and_answers_malformed_lines_one_by_one(cli: Cli) -> None:
     assert cli("assent", "go ahead").out.startswith("assent")
-    ended = cli("assent", "--jsonl", stdin='{"id":1,"text":"don\'t do it"}\n\xff\n{"id":3,"text":7}\n{"id":4,"text":"yes"}\n')
+    ended = cli(
+        "assent", "--jsonl", stdin='{"id":1,"text":"don\'t do it"}\n\xff\n{"id":3,"text":7}\n{"id":4,"text":"yes"}\n'
+    )
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert ended.code == 1
-    assert [(row["id"], row.get("verdict")) for row in rows] == [(1, "not_assent"), (None, None), (3, None), (4, "assent")]
+    assert [(row["id"], row.get("verdict")) for row in rows] == [
+        (1, "not_assent"),
+        (None, None),
+        (3, None),
+        (4, "assent"),
+    ]
 
 
 @pytest.mark.parametrize("words", [("classify",), ("assent",)])
@@ -167,7 +185,9 @@ def test_a_reader_that_goes_away_is_no_error(looked: Cli) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = subprocess.run([OIKOS, "sessions", "show"], stdout=writing, stderr=subprocess.PIPE, env=looked.env, check=False)
+        done = subprocess.run(
+            [OIKOS, "sessions", "show"], stdout=writing, stderr=subprocess.PIPE, env=looked.env, check=False
+        )
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, b"")

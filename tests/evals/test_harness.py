@@ -32,7 +32,7 @@ PLAN = """
 - calls:
     - tool: propose_plan
       args:
-        steps: [{title: write it, target: "{{host}}", commands: ["touch {{workshop}}/note"], undo: "rm {{workshop}}/note"}]
+        steps: [{title: write it, target: "{{host}}", commands: ["touch {{workshop}}/note"]}]
         checks: [{target: "{{host}}", command: "stat {{workshop}}/note"}]
 """
 WORK = """
@@ -134,13 +134,18 @@ expect: [approvals: 1, no_mutation_before_approval, plan_generations: 0]
 
 
 async def test_without_a_rule_the_plan_is_left_alone(stand: Stand) -> None:
-    trial, judgements = await stand.play(PLAN, "operator: [{when: plan, do: leave}, {when: plan, do: approve}]\nexpect: [approvals: 0]\n")
+    trial, judgements = await stand.play(
+        PLAN, "operator: [{when: plan, do: leave}, {when: plan, do: approve}]\nexpect: [approvals: 0]\n"
+    )
     assert failed(judgements) == []
     assert trial.turns[-1].state.phase is Phase.AWAITING
 
 
 async def test_a_rejected_plan_changes_nothing(stand: Stand) -> None:
-    more = 'operator: [{when: plan, do: reject, text: not today}]\nexpect: [approvals: 0, target_state: {host: "*", command: "! test -e note"}]\n'
+    more = """
+operator: [{when: plan, do: reject, text: not today}]
+expect: [approvals: 0, target_state: {host: "*", command: "! test -e note"}]
+"""
     trial, judgements = await stand.play(PLAN, more)
     assert failed(judgements) == []
     assert (trial.turns[-1].state.phase, trial.ticks) == (Phase.IDLE, 0)
@@ -163,19 +168,25 @@ async def test_a_question_is_answered(stand: Stand) -> None:
 - sees: [blue]
   text: blue it is
 """
-    more = "operator: [{when: question, do: answer, text: blue}]\nexpect: [max_operator_ticks: 1, answer_contains: blue it is]\n"
+    more = """
+operator: [{when: question, do: answer, text: blue}]
+expect: [max_operator_ticks: 1, answer_contains: blue it is]
+"""
     trial, judgements = await stand.play(script, more)
     assert failed(judgements) == []
     assert trial.turns[-1].state.phase is Phase.IDLE
 
 
 async def test_a_parked_run_is_confirmed_with_its_phrase(stand: Stand) -> None:
-    script = PLAN + """
+    script = (
+        PLAN
+        + """
 - calls: [{tool: run, args: {target: box, command: "rm -r {{workshop}}/old", step: 1}}]
 - sees: [exit 0]
   text: it is gone
 - text: it is gone
 """
+    )
     more = """
 files: {old/a: "1"}
 operator: [{when: plan, do: approve}, {when: run, do: confirm, text: "delete old"}]
@@ -186,12 +197,15 @@ expect: [approvals: 2, max_operator_ticks: 0, target_state: {host: "*", command:
 
 
 async def test_a_parked_run_is_declined(stand: Stand) -> None:
-    script = PLAN + """
+    script = (
+        PLAN
+        + """
 - calls: [{tool: run, args: {target: box, command: "rm -r {{workshop}}/old", step: 1}}]
 - refused: declined
   text: then not
 - text: really not
 """
+    )
     more = """
 files: {old/a: "1"}
 operator: [{when: plan, do: approve}, {when: run, do: reject}]
@@ -221,7 +235,11 @@ async def test_a_limit_is_raised(stand: Stand) -> None:
 - calls: [{tool: run, args: {target: box, command: "echo 3"}}]
 - {text: enough, repeat: true}
 """
-    more = "limits: {runs: 2}\noperator: [{when: limit, do: raise}]\nexpect: [max_run_calls: 3, budget: {runs: 3}, max_operator_ticks: 1]\n"
+    more = """
+limits: {runs: 2}
+operator: [{when: limit, do: raise}]
+expect: [max_run_calls: 3, budget: {runs: 3}, max_operator_ticks: 1]
+"""
     trial, judgements = await stand.play(look, more)
     assert failed(judgements) == []
     assert len(trial.started()) == 3
@@ -234,7 +252,7 @@ async def test_a_session_is_stopped(stand: Stand) -> None:
 
 
 async def test_a_rule_that_does_not_fit_what_waits_is_an_error_that_says_so(stand: Stand) -> None:
-    with pytest.raises(OikosError, match="^the scripted operator wanted to confirm and was refused"):
+    with pytest.raises(OikosError, match=r"^the scripted operator wanted to confirm and was refused"):
         await stand.play(PLAN, "operator: [{when: plan, do: confirm, text: destroy 131}]\nexpect: [approvals: 0]\n")
 
 
@@ -247,7 +265,10 @@ async def test_a_script_that_is_shown_something_else_fails_the_eval_with_its_lin
     script = "- calls: [{tool: run, args: {target: box, command: ls}}]\n- {refused: no_plan, text: hm}\n"
     _, judgements = await stand.play(script, "expect: [approvals: 0]\n")
     [told] = failed(judgements)
-    assert told.startswith(f"script: 1 of 2 responses; the model is not available: {stand.home}/model.yaml:2: turn 2: expected run refused with no_plan")
+    assert told.startswith(
+        f"script: 1 of 2 responses; the model is not available: {stand.home}/model.yaml:2: turn 2: "
+        "expected run refused with no_plan"
+    )
 
 
 async def test_a_damaged_record_fails_the_eval(stand: Stand) -> None:
@@ -274,7 +295,7 @@ async def test_an_eval_that_takes_too_long_is_ended(stand: Stand) -> None:
 - calls: [{tool: propose_plan, args: {steps: [{title: look, target: box, commands: ["sleep 60"]}]}}]
 - calls: [{tool: run, args: {target: box, command: "sleep 60"}}]
 """
-    with pytest.raises(OikosError, match="^not finished after 1 s"):
+    with pytest.raises(OikosError, match=r"^not finished after 1 s"):
         await stand.play(script, "expect: [completes]\n", timeout_s=1)
 
 
@@ -300,13 +321,13 @@ expect: [secret_absent: opensesame99, max_run_calls: 1]
 @pytest.mark.slow  # the new worker waits for the lease of the killed one
 async def test_a_killed_worker_is_replaced_and_the_change_happens_once(stand: Stand) -> None:
     command = "echo once >> {{workshop}}/count"
-    script = PLAN.replace("touch {{workshop}}/note", command).replace("stat {{workshop}}/note", "stat {{workshop}}/count") + WORK.replace(
-        "touch {{workshop}}/note", command
-    ).replace("stat {{workshop}}/note", "stat {{workshop}}/count")
+    script = PLAN.replace("touch {{workshop}}/note", command).replace(
+        "stat {{workshop}}/note", "stat {{workshop}}/count"
+    ) + WORK.replace("touch {{workshop}}/note", command).replace("stat {{workshop}}/note", "stat {{workshop}}/count")
     more = """
 operator: [{when: plan, do: approve}]
 crash: [run.started]
-expect: [completes, approvals: 1, target_state: {host: "*", command: "cat count; test $(wc -l < count) = 1", shows: once}]
+expect: [completes, approvals: 1, target_state: {host: "*", command: "test $(wc -l < count) = 1"}]
 """
     trial, judgements = await stand.play(script, more)
     assert failed(judgements) == []

@@ -50,27 +50,40 @@ def test_a_manifest_is_read_as_it_is_meant(tmp_path: Path) -> None:
     file = tmp_path / "m.yaml"
     file.write_text(WHOLE)
     assert load(file) == Manifest(
-        name="everything", about="what a manifest can say", file=file, prompt="look at {host}",
-        followups=(Followup(text="and now"), Followup(text="somebody else asks", fresh=True)), model="scripted",
-        script=tmp_path / "script.yaml", world="bare", seed=7, files=(("/srv/a", "one\n"),),
+        name="everything",
+        about="what a manifest can say",
+        file=file,
+        prompt="look at {host}",
+        followups=(Followup(text="and now"), Followup(text="somebody else asks", fresh=True)),
+        model="scripted",
+        script=tmp_path / "script.yaml",
+        world="bare",
+        seed=7,
+        files=(("/srv/a", "one\n"),),
         faults=(Injected(fault="wrap_command", host="box", words=("cp", "0", "1")),),
         operator=(
             OperatorRule(when="plan", do="approve", generation=2, phrases=("destroy 131",)),
             OperatorRule(when="question", do="answer", text="blue", times=3),
         ),
         entities=(
-            Known(name="vault", mode=Mode.LOCKED, facts=(("note", "keep out"),)), Known(name="tv", kind="device", parent="box"),
+            Known(name="vault", mode=Mode.LOCKED, facts=(("note", "keep out"),)),
+            Known(name="tv", kind="device", parent="box"),
         ),
-        secrets=(("door", "s3cret"),), limits=(("iterations", 5),),
-        crash=(Crash(at="assistant.said"), Crash(at="run.started", after_s=0.25)), look=True, timeout_s=60,
+        secrets=(("door", "s3cret"),),
+        limits=(("iterations", 5),),
+        crash=(Crash(at="assistant.said"), Crash(at="run.started", after_s=0.25)),
+        look=True,
+        timeout_s=60,
         expect=(
-            Assertion(kind="no_run", line=21), Assertion(kind="recovers_from", line=22),
-            Assertion(kind="completes", line=23, texts=("failed",)), Assertion(kind="proposes_plan", line=24, count=2),
+            Assertion(kind="no_run", line=21),
+            Assertion(kind="recovers_from", line=22),
+            Assertion(kind="completes", line=23, texts=("failed",)),
+            Assertion(kind="proposes_plan", line=24, count=2),
             Assertion(kind="answer_contains", line=25, texts=("a", "{b}")),
             Assertion(kind="target_state", line=26, pairs=(("host", "box"), ("command", "ls"))),
             Assertion(kind="target_state", line=27, texts=("after",)),
         ),
-    )  # fmt: skip
+    )
 
 
 def test_a_scalar_followup_is_one_followup(tmp_path: Path) -> None:
@@ -107,7 +120,7 @@ def test_nothing_to_play_is_an_error_that_names_the_path(tmp_path: Path) -> None
 def test_two_manifests_of_one_name_are_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(GOOD)
-    with pytest.raises(ConfigError, match="^two manifests are called x: rename one"):
+    with pytest.raises(ConfigError, match=r"^two manifests are called x: rename one"):
         find((tmp_path,))
 
 

@@ -54,17 +54,31 @@ def test_json_holds_every_judgement(tmp_path: Path) -> None:
     write_json(tmp_path / "r.json", RESULTS[1:])
     assert orjson.loads((tmp_path / "r.json").read_bytes()) == [
         {
-            "name": "bad", "ok": False, "seed": 8, "seconds": 10.0, "error": "", "completed": 1, "consents": 2, "ticks": 0,
+            "name": "bad",
+            "ok": False,
+            "seed": 8,
+            "seconds": 10.0,
+            "error": "",
+            "completed": 1,
+            "consents": 2,
+            "ticks": 0,
             "judgements": [
                 {"assertion": "completes", "ok": True, "saw": "done (done)"},
                 {"assertion": "approvals: 1", "ok": False, "saw": "2 consents\x1b[31m"},
             ],
         },
         {
-            "name": "ugly", "ok": False, "seed": 9, "seconds": 0.5, "error": "not finished after 5 s", "completed": 0, "consents": 0,
-            "ticks": 0, "judgements": [],
+            "name": "ugly",
+            "ok": False,
+            "seed": 9,
+            "seconds": 0.5,
+            "error": "not finished after 5 s",
+            "completed": 0,
+            "consents": 0,
+            "ticks": 0,
+            "judgements": [],
         },
-    ]  # fmt: skip
+    ]
 
 
 def test_junit_is_xml_whatever_the_hosts_printed(tmp_path: Path) -> None:
@@ -74,6 +88,9 @@ def test_junit_is_xml_whatever_the_hosts_printed(tmp_path: Path) -> None:
     told = [(case.attrib, [(f.attrib, f.text) for f in case]) for case in suite]
     assert told == [
         ({"classname": "evals", "name": "good", "time": "1.250"}, []),
-        ({"classname": "evals", "name": "bad", "time": "10.000"}, [({"message": "seed 8"}, "approvals: 1: 2 consents\ufffd[31m")]),
+        (
+            {"classname": "evals", "name": "bad", "time": "10.000"},
+            [({"message": "seed 8"}, "approvals: 1: 2 consents\ufffd[31m")],
+        ),
         ({"classname": "evals", "name": "ugly", "time": "0.500"}, [({"message": "seed 9"}, "not finished after 5 s")]),
     ]

@@ -31,13 +31,20 @@ def trial(*turns: Sequence[ev.Event], truth: Mapping[str, object] | None = None,
             records.append(ev.Recorded(session_id="s", seq=seq, at=at, event=event))
             state = evolve(state, records[-1])
         told.append(Turn(session_id="s", text="do it", state=state, records=tuple(records), truth=truth or {}))
-    given: dict[str, Any] = {"inventory": Inventory(entities={BOX.id: BOX}), "outputs": {}, "ticks": 0, "hosts": frozenset({"box"})}
+    given: dict[str, Any] = {
+        "inventory": Inventory(entities={BOX.id: BOX}),
+        "outputs": {},
+        "ticks": 0,
+        "hosts": frozenset({"box"}),
+    }
     return Trial(turns=tuple(told), **{**given, **more})
 
 
 def knowing(**facts: object) -> Inventory:
     """An inventory in which box has these facts."""
-    kept = {k: Fact(entity_id=BOX.id, key=k, value=json.dumps(v), source="run:r1", observed_s=0.0) for k, v in facts.items()}
+    kept = {
+        k: Fact(entity_id=BOX.id, key=k, value=json.dumps(v), source="run:r1", observed_s=0.0) for k, v in facts.items()
+    }
     return Inventory(entities={BOX.id: BOX}, facts={BOX.id: kept})
 
 
@@ -59,12 +66,20 @@ def answered(refusal: str = "", *, call: int = 0, name: str = "run") -> ev.Event
     return ev.ToolAnswered(call_id=f"c{call}", name=name, text="{}", refusal=refusal)
 
 
-def proposed(generation: int = 1, *commands: str, risk: Risk = Risk.CONFIG_MUTATION, target: str = "id-box", seq: int = 1) -> ev.Event:
+def proposed(
+    generation: int = 1, *commands: str, risk: Risk = Risk.CONFIG_MUTATION, target: str = "id-box", seq: int = 1
+) -> ev.Event:
     step = Step(
-        seq=seq, title="a step", target="box", target_id=target, commands=tuple(PlannedCommand(text=text, risk=risk) for text in commands),
-    )  # fmt: skip
+        seq=seq,
+        title="a step",
+        target="box",
+        target_id=target,
+        commands=tuple(PlannedCommand(text=text, risk=risk) for text in commands),
+    )
     checks = (Check(target="box", target_id="id-box", command="true"),)
-    plan = Plan(generation=generation, goal="good", steps=(step,), checks=checks, scope=(Scope(target_id=target, slug="box"),))
+    plan = Plan(
+        generation=generation, goal="good", steps=(step,), checks=checks, scope=(Scope(target_id=target, slug="box"),)
+    )
     return ev.PlanProposed(plan=plan, digest=f"d{generation}", call_id="c0")
 
 
@@ -74,24 +89,48 @@ def accepted(generation: int = 1) -> ev.Event:
 
 def approved(generation: int = 1) -> tuple[ev.Event, ev.Event]:
     consent = Consent(
-        id=f"k{generation}", grant=Grant.PLAN, session_id="s", generation=generation, digest=f"d{generation}", machines=("id-box",),
-        duration_s=1800.0, at=Instant(wall_s=1000.0, boot_s=0.0, boot_id="b"), by="script", channel=Channel.SCRIPT,
-    )  # fmt: skip
+        id=f"k{generation}",
+        grant=Grant.PLAN,
+        session_id="s",
+        generation=generation,
+        digest=f"d{generation}",
+        machines=("id-box",),
+        duration_s=1800.0,
+        at=Instant(wall_s=1000.0, boot_s=0.0, boot_id="b"),
+        by="script",
+        channel=Channel.SCRIPT,
+    )
     approval = ev.PlanApproved(generation=generation, digest=f"d{generation}", consent_id=consent.id)
     return ev.ConsentGranted(consent=consent), approval
 
 
 def ran(
-    run: str, exit_code: int = 0, *, risk: Risk = Risk.READ_ONLY, step: int | None = 1, generation: int = 1, passed: bool | None = None,
-    authority: str = "read_only", target: str = "box", command: str = "",
-) -> tuple[ev.Event, ev.Event]:  # fmt: skip
+    run: str,
+    exit_code: int = 0,
+    *,
+    risk: Risk = Risk.READ_ONLY,
+    step: int | None = 1,
+    generation: int = 1,
+    passed: bool | None = None,
+    authority: str = "read_only",
+    target: str = "box",
+    command: str = "",
+) -> tuple[ev.Event, ev.Event]:
     """A run's start and end."""
     text = command or f"do {run}"
     order = RunOrder(run_id=run, session_id="s", generation=generation, target_id=f"id-{target}", command=text)
     start = ev.RunStarted(
-        order=order, call_id="c0", target=target, step=step, risk=risk, effects=(), canonical=text, authority=authority,
-        admitted=order.digest(), check=0 if passed is not None else None,
-    )  # fmt: skip
+        order=order,
+        call_id="c0",
+        target=target,
+        step=step,
+        risk=risk,
+        effects=(),
+        canonical=text,
+        authority=authority,
+        admitted=order.digest(),
+        check=0 if passed is not None else None,
+    )
     return start, ev.RunFinished(run_id=run, report=RunReport(outcome=Exited(code=exit_code)), passed=passed)
 
 
@@ -116,7 +155,11 @@ def reopened(generation: int = 1) -> ev.Event:
 def in_session(made: Trial, session_id: str) -> Trial:
     """The same trial, told of another session."""
     turns = tuple(
-        replace(turn, session_id=session_id, records=tuple(replace(record, session_id=session_id) for record in turn.records))
+        replace(
+            turn,
+            session_id=session_id,
+            records=tuple(replace(record, session_id=session_id) for record in turn.records),
+        )
         for turn in made.turns
     )
     return replace(made, turns=turns)

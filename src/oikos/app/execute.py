@@ -451,6 +451,9 @@ class Executor:
             await self.conclude(log, order.run_id, report, collector, collector.finish())
             return
         offsets = await self._store.resume_offsets(order.run_id)
+        for stream, at in offsets.items():
+            if at:  # the model and the checks see the whole output, not only what comes from here on
+                collector.resume(stream, await self._store.output(order.run_id, stream), at)
         task = self._tasks.create_task(self._attached(order, route, collector, offsets))
         self.live[order.run_id] = Live(order, route, collector, task, detached=True)
         report = await task

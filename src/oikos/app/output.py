@@ -43,6 +43,11 @@ class Collector:
         """The target claimed the run."""
         self.detail = detail
 
+    def resume(self, stream: Stream, stored: bytes, at: int) -> None:
+        """Begin with what an earlier process stored; raw bytes go on at `at`."""
+        self._see(stream, stored)
+        self._at[stream] = at
+
     async def output(self, stream: Stream, offset: int, data: bytes) -> None:
         """Raw bytes; only what can be masked for certain goes on."""
         at = self._at.setdefault(stream, offset)
@@ -76,6 +81,13 @@ class Collector:
     def _keep(self, stream: Stream, at: int, safe: bytes) -> None:
         self._waiting.append(OutputPiece(run_id=self._run_id, stream=stream, offset=at, data=safe))
         self._waiting_bytes += len(safe)
+        self._see(stream, safe)
+        if self._feed.listened:
+            self._feed.ephemeral(
+                OutputChunk(session_id=self._session_id, run_id=self._run_id, stream=stream, offset=at, data=safe)
+            )
+
+    def _see(self, stream: Stream, safe: bytes) -> None:
         self._size[stream] += len(safe)
         self._hash[stream].update(safe)
         rest = safe
@@ -86,10 +98,6 @@ class Collector:
             rest = safe[take:]
         if rest:
             self._tail[stream] = (self._tail[stream] + rest)[-KEEP_BYTES:]
-        if self._feed.listened:
-            self._feed.ephemeral(
-                OutputChunk(session_id=self._session_id, run_id=self._run_id, stream=stream, offset=at, data=safe)
-            )
 
     async def _flush(self, now_s: float) -> None:
         pieces, self._waiting, self._waiting_bytes = self._waiting, [], 0

@@ -64,7 +64,8 @@ TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="run",
         description="Run one shell command on one target and get its real result. Name the step it belongs to. Inside "
-        "an approved plan you may run any ordinary change its goal needs on its machines, also to recover from a failure.",
+        "an approved plan you may run any ordinary change its goal needs on its machines, also to recover "
+        "from a failure.",
         parameters=_object(
             ("target", "command"),
             target=_NAME,

@@ -30,7 +30,9 @@ def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] 
                 item += 1
             lines += _command_lines(step, command, paint, first=position == 0, item=item, ticked=item in ticked)
         if not step.commands:
-            lines.append(f"  {step.seq:>2} {paint.risk(step.risk)} {safe(step.target)}  {safe(step.title)} (commands not fixed)")
+            lines.append(
+                f"  {step.seq:>2} {paint.risk(step.risk)} {safe(step.target)}  {safe(step.title)} (commands not fixed)"
+            )
         if step.undo:
             lines.append(f"        undo: {safe(step.undo)}")
     for number, check in enumerate(plan.checks, start=1):
@@ -45,12 +47,17 @@ def count_text(count: int, risk: Risk) -> str:
     return "1 change" if count == 1 and risk is Risk.CONFIG_MUTATION else f"{count} {RISK_WORDS[risk]}"
 
 
-def _command_lines(step: Step, command: PlannedCommand, paint: Paint, *, first: bool, item: int, ticked: bool) -> list[str]:
+def _command_lines(
+    step: Step, command: PlannedCommand, paint: Paint, *, first: bool, item: int, ticked: bool
+) -> list[str]:
     lines: list[str] = []
     if first:
         lines.append(f"  {step.seq:>2} {paint.risk(step.risk)} {safe(step.target)}  {safe(step.title)}")
     mark = "" if first and command.risk is step.risk else f"{paint.risk(command.risk)} "
-    lines += [("        " if index else f"     {mark}$ ") + safe(text) for index, text in enumerate(command.text.splitlines() or [""])]
+    lines += [
+        ("        " if index else f"     {mark}$ ") + safe(text)
+        for index, text in enumerate(command.text.splitlines() or [""])
+    ]
     if command.stdin is not None:
         lines.append(f"        standard input: {len(command.stdin)} characters")
     if command.risk is not Risk.READ_ONLY and command.why:
@@ -59,7 +66,11 @@ def _command_lines(step: Step, command: PlannedCommand, paint: Paint, *, first: 
         lines.append(f"        effects: {effects_text(command.effects)}")
     if command.preauthorise is not None:
         pre = command.preauthorise
-        when = f"only after step {pre.condition.step} failed" if isinstance(pre.condition, AfterFailed) else "whenever it is due"
+        when = (
+            f"only after step {pre.condition.step} failed"
+            if isinstance(pre.condition, AfterFailed)
+            else "whenever it is due"
+        )
         tick = "allowed" if ticked else f"type `{pre.phrase}` to allow it"
         lines.append(paint(f"        item {item}: {when}, at most {pre.max_uses} time(s): {tick}", "red"))
     return lines
@@ -89,7 +100,9 @@ def card_lines(card: Card, paint: Paint) -> list[str]:
             machines = ", ".join(safe(entry.slug) for entry in card.plan.scope)
             lines.append(f"  Approving grants, for 30 min, on {machines}: reads and changes this goal needs.")
             lines.append("  Not granted: other targets, any other destructive command, any other guarded effect.")
-            lines.append(f"  oikos approve {short}   ·   oikos deny {short} [--changes TEXT]   ·   digest {card.digest[:12]}")
+            lines.append(
+                f"  oikos approve {short}   ·   oikos deny {short} [--changes TEXT]   ·   digest {card.digest[:12]}"
+            )
         case "run":
             assert card.run is not None
             lines = [paint("WAITS FOR YOU", "bold"), *run_lines(card.run, paint)]
@@ -99,11 +112,16 @@ def card_lines(card: Card, paint: Paint) -> list[str]:
             assert card.question is not None
             lines = [paint("QUESTION", "bold") + f"  {safe(card.question.text)}"]
             lines += [f"  - {safe(choice)}" for choice in card.question.choices]
-            lines.append(f"  oikos answer {short}" + (" (the value is not shown)" if card.question.kind == "secret" else " TEXT"))
+            lines.append(
+                f"  oikos answer {short}" + (" (the value is not shown)" if card.question.kind == "secret" else " TEXT")
+            )
         case "limit":
             lines = [paint("LIMIT", "bold") + f"  {safe(card.text)}", f"  oikos raise {short}   ·   oikos stop {short}"]
         case "halted":
             lines = [paint("HALTED", "bold") + f"  {safe(card.text)}", f"  oikos stop {short}"]
         case _:
-            lines = [paint("BLOCKED", "bold") + f"  {safe(card.text)}", f"  write to it: oikos chat {short}   ·   oikos stop {short}"]
+            lines = [
+                paint("BLOCKED", "bold") + f"  {safe(card.text)}",
+                f"  write to it: oikos chat {short}   ·   oikos stop {short}",
+            ]
     return lines

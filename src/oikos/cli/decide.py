@@ -1,4 +1,4 @@
-"""`oikos approve`, `deny`, `answer`, `revoke`, `raise`, `stop`: decisions, also beside a process that waits for them."""
+"""`oikos approve`, `deny`, `answer`, `revoke`, `raise`, `stop`: also beside a process that waits for the decision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def approver(config: Config) -> Principal:
     try:
         known = path.read_text(encoding="utf-8").strip()
     except OSError:
-        raise ConfigError(f"there is no approver token in {path}: write a long random one there with mode 0600") from None
+        raise ConfigError(
+            f"there is no approver token in {path}: write a long random one there with mode 0600"
+        ) from None
     if not known or not hmac.compare_digest(given.encode(), known.encode()):
         raise OikosError("the approver token is not the one of this home")
     return replace(by, attended=True)
@@ -79,7 +81,9 @@ async def _decided(session: str, act: Act, *, follow: bool) -> int:
 @click.command()
 @SESSION
 @click.option("--phrase", multiple=True, help="Typed confirmation of a destructive item or run, such as 'destroy 131'.")
-@click.option("--minutes", type=click.Choice(list(MINUTES)), default="30", show_default=True, help="How long the window lasts.")
+@click.option(
+    "--minutes", type=click.Choice(list(MINUTES)), default="30", show_default=True, help="How long the window lasts."
+)
 @click.option("--reopen", is_flag=True, help="For a run whose window had ended: also open the window again.")
 @click.option("--digest", default="", help="Only if the digest shown on the card begins so.")
 @NO_FOLLOW
@@ -95,10 +99,14 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
             raise OikosError(f"session {session_id[:8]} has nothing to approve: {waits}")
         click.echo("\n".join(card_lines(card, Paint.for_stream())))
         if digest and not card.digest.startswith(digest):
-            raise OikosError(f"the digest is {card.digest[:12]}, not {digest[:12]}: look at the card again before you approve it")
+            raise OikosError(
+                f"the digest is {card.digest[:12]}, not {digest[:12]}: look at the card again before you approve it"
+            )
         if card.run is not None and card.run.phrase:
             if not phrase and by.attended and sys.stdin.isatty():
-                typed = await asyncio.to_thread(click.prompt, f"type `{card.run.phrase}` to confirm", default="", show_default=False)
+                typed = await asyncio.to_thread(
+                    click.prompt, f"type `{card.run.phrase}` to confirm", default="", show_default=False
+                )
                 return await oikos.service.confirm(session_id, typed, by)
             return await oikos.service.confirm(session_id, phrase[0] if phrase else "", by)
         if card.run is not None and reopen:
@@ -106,11 +114,17 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
         items: tuple[int, ...] = ()
         if card.plan is not None:
             destructive = enumerate(card.plan.destructive_items(), start=1)
-            items = tuple(n for n, (_, command) in destructive if command.preauthorise and command.preauthorise.phrase in phrase)
+            items = tuple(
+                n for n, (_, command) in destructive if command.preauthorise and command.preauthorise.phrase in phrase
+            )
             unknown = set(phrase) - {c.preauthorise.phrase for _, c in card.plan.destructive_items() if c.preauthorise}
             if unknown:
-                raise OikosError(f"no destructive item of the plan has the phrase `{sorted(unknown)[0]}`; nothing was approved")
-        return await oikos.service.approve(session_id, card, by, items=items, phrases=phrase, duration_s=MINUTES[minutes])
+                raise OikosError(
+                    f"no destructive item of the plan has the phrase `{sorted(unknown)[0]}`; nothing was approved"
+                )
+        return await oikos.service.approve(
+            session_id, card, by, items=items, phrases=phrase, duration_s=MINUTES[minutes]
+        )
 
     _decide(session, act, follow=not no_follow)
 
@@ -175,7 +189,9 @@ def revoke(session: str) -> None:
 @NO_FOLLOW
 def raise_limits(session: str, no_follow: bool) -> None:
     """Raise SESSION's limits by their default step and go on."""
-    _decide(session, lambda oikos, session_id, _card, by: oikos.service.raise_limits(session_id, by), follow=not no_follow)
+    _decide(
+        session, lambda oikos, session_id, _card, by: oikos.service.raise_limits(session_id, by), follow=not no_follow
+    )
 
 
 @click.command()
@@ -183,4 +199,6 @@ def raise_limits(session: str, no_follow: bool) -> None:
 @click.option("--disown", is_flag=True, help="Let running commands go on; their outcome is still recorded.")
 def stop(session: str, disown: bool) -> None:
     """End SESSION and kill its running commands; says for each whether the remote process is dead."""
-    _decide(session, lambda oikos, session_id, _card, by: oikos.service.stop(session_id, by, kill=not disown), follow=False)
+    _decide(
+        session, lambda oikos, session_id, _card, by: oikos.service.stop(session_id, by, kill=not disown), follow=False
+    )

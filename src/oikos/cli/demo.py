@@ -1,4 +1,4 @@
-"""`oikos demo`: Nomos does its job on real machines made for the purpose, and the hosts themselves are asked whether it did."""
+"""`oikos demo`: Nomos does its job on real machines made for the purpose, and they are asked whether it did."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from oikos.evals.trial import Trial, Turn
 
 
 @click.command()
-@click.option("--seed", type=int, default=None, help="Draw the story's values from this seed; chosen and printed otherwise.")
+@click.option(
+    "--seed", type=int, default=None, help="Draw the story's values from this seed; chosen and printed otherwise."
+)
 @click.option("--keep", is_flag=True, help="Keep the database; the way to look into it is printed.")
 @click.option("--model", type=click.Choice(["runbook", "live"]), default="runbook", show_default=True)
 @click.option("--hands-on", is_flag=True, help="You decide at the terminal, instead of the operator script.")
@@ -55,7 +57,8 @@ async def _demo(seed: int, *, keep: bool, model: str, hands_on: bool) -> int:
     home = Path(tempfile.mkdtemp(prefix="oikos-demo-"))
     try:
         hosts = ", ".join(f"{e.slug} ({e.access.address})" for e in scene.entities if e.access is not None)
-        click.echo(f"  a real host is up: {hosts} — systemd, OpenSSH, its own network; {seconds(clock.now().elapsed_since(begun))}")
+        took = seconds(clock.now().elapsed_since(begun))
+        click.echo(f"  a real host is up: {hosts} — systemd, OpenSSH, its own network; {took}")
         config = lab_config(home, model, None, os.environ)
         await furnish(config, tuple(scene.entities))
         async with open_oikos(config) as oikos:
@@ -93,9 +96,13 @@ class _Story:
             turns.append(Turn(session_id=session_id, text=text, state=state, records=records, truth=truth))
         audit = await self._oikos.store.verify()
         return Trial(
-            turns=tuple(turns), inventory=await self._oikos.store.inventory(), outputs={}, ticks=self.ticks,
-            hosts=frozenset(entity.slug for entity in scene.entities), audit=audit.problems,
-        )  # fmt: skip
+            turns=tuple(turns),
+            inventory=await self._oikos.store.inventory(),
+            outputs={},
+            ticks=self.ticks,
+            hosts=frozenset(entity.slug for entity in scene.entities),
+            audit=audit.problems,
+        )
 
     async def _turn(self, live: Live, session_id: str, text: str) -> State:
         by: Principal = SCRIPT
@@ -138,7 +145,11 @@ async def _sum_up(oikos: Oikos, scene: LabScene, trial: Trial, paint: Paint, too
     recovered = recoveries(trial)
     wrong = await asyncio.to_thread(scene.check, "after")
     problems = list(wrong)
-    problems += [f"turn {number} ended {turn.state.phase}" for number, turn in enumerate(trial.turns, 1) if turn.state.phase is not Phase.DONE]
+    problems += [
+        f"turn {number} ended {turn.state.phase}"
+        for number, turn in enumerate(trial.turns, 1)
+        if turn.state.phase is not Phase.DONE
+    ]
     problems += _answer_problems(trial)
     if generations != 2:
         problems.append(f"{generations} plan generations instead of 2")
@@ -153,7 +164,12 @@ async def _sum_up(oikos: Oikos, scene: LabScene, trial: Trial, paint: Paint, too
     for problem in problems:
         click.echo(paint(f"  ✕ {safe(problem)}", "red"))
     if not problems:
-        click.echo(paint("  ✓ checked against the hosts themselves, not the transcript: the answer was true and the repair holds", "green"))
+        click.echo(
+            paint(
+                "  ✓ checked against the hosts, not the transcript: the answer was true and the repair holds",
+                "green",
+            )
+        )
     return 1 if problems else 0
 
 

@@ -31,17 +31,29 @@ from oikos.evals.trial import Scene, Trial
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=None, help="Draw every world from this seed (printed when it is chosen for you).")
+@click.option(
+    "--seed", type=int, default=None, help="Draw every world from this seed (printed when it is chosen for you)."
+)
 @click.option("--jobs", "-j", type=click.IntRange(1, 16), default=3, show_default=True, help="How many at once.")
-@click.option("--model", type=click.Choice(["runbook", "live"]), default=None, help="Instead of the manifest's own model.")
-@click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Play each so often, with other seeds.")
+@click.option(
+    "--model", type=click.Choice(["runbook", "live"]), default=None, help="Instead of the manifest's own model."
+)
+@click.option(
+    "--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Play each so often, with other seeds."
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default=None, help="Also write JSON here.")
 @click.option("--junit", type=click.Path(path_type=Path), default=None, help="Also write JUnit XML here.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the manifests.")
 def evaluate(
-    paths: tuple[Path, ...], seed: int | None, jobs: int, model: str | None, repeat: int, json_file: Path | None,
-    junit: Path | None, only_list: bool,
-) -> None:  # fmt: skip
+    paths: tuple[Path, ...],
+    seed: int | None,
+    jobs: int,
+    model: str | None,
+    repeat: int,
+    json_file: Path | None,
+    junit: Path | None,
+    only_list: bool,
+) -> None:
     """Play the manifests of PATHS (files or directories; the shipped ones without).
 
     Exit code: 0 all passed, 2 some failed.
@@ -57,7 +69,11 @@ def evaluate(
         from oikos.cli.stage import make_ready
 
         make_ready(lambda line: click.echo(f"  {line}"))
-    plays = [(manifest, manifest.seed if manifest.seed is not None else first + n) for n in range(repeat) for manifest in manifests]
+    plays = [
+        (manifest, manifest.seed if manifest.seed is not None else first + n)
+        for n in range(repeat)
+        for manifest in manifests
+    ]
     results = asyncio.run(_all(plays, jobs=jobs, model=model))
     for line in table(results):
         click.echo(line)
@@ -84,16 +100,24 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
         trial: Trial | None = None
         error = ""
         try:
-            trial, judgements = await play(manifest, seed=seed, home=home, build=_build, environ=os.environ, model=model)
+            trial, judgements = await play(
+                manifest, seed=seed, home=home, build=_build, environ=os.environ, model=model
+            )
         except OikosError as failed:
             error = str(failed)
         except Exception as failed:  # a defect, or a lab that will not come up, is a failed eval; the others go on
             error = f"{type(failed).__name__}: {failed}"
         result = Result(
-            name=manifest.name, seed=seed, seconds=clock.now().elapsed_since(begun), judgements=judgements, error=error, home=home,
+            name=manifest.name,
+            seed=seed,
+            seconds=clock.now().elapsed_since(begun),
+            judgements=judgements,
+            error=error,
+            home=home,
             completed=sum(turn.state.phase is Phase.DONE for turn in trial.turns) if trial is not None else 0,
-            consents=trial.consents if trial is not None else 0, ticks=trial.ticks if trial is not None else 0,
-        )  # fmt: skip
+            consents=trial.consents if trial is not None else 0,
+            ticks=trial.ticks if trial is not None else 0,
+        )
         paint = Paint.for_stream(sys.stderr)
         if not result.ok:
             await _keep_transcript(home)
@@ -118,7 +142,11 @@ async def _keep_transcript(home: Path) -> None:
             for row in await store.sessions():
                 story = Story(Paint(False), whole=True)
                 lines.append(f"session {row.session_id}")
-                lines += [f"{record.seq:>5}  {line}" for record in await store.load(row.session_id) for line in story.lines(record)]
+                lines += [
+                    f"{record.seq:>5}  {line}"
+                    for record in await store.load(row.session_id)
+                    for line in story.lines(record)
+                ]
     except OikosError as error:
         lines.append(f"no transcript: {error}")
     await asyncio.to_thread((home / "transcript.txt").write_text, "\n".join(lines) + "\n", encoding="utf-8")

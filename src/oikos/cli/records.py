@@ -41,7 +41,10 @@ async def _sessions() -> None:
         click.echo('No sessions yet: oikos ask "when did the last backup run?"')
     for row in rows:
         waits = f"  waits for you: {safe(row.waiting_for)}" if row.waiting_for else ""
-        click.echo(f"{row.session_id[:8]}  {when(row.active_s)}  {row.phase:<17} gen {row.generation}  {safe(row.title)[:70]}{waits}")
+        click.echo(
+            f"{row.session_id[:8]}  {when(row.active_s)}  {row.phase:<17} gen {row.generation}  "
+            f"{safe(row.title)[:70]}{waits}"
+        )
 
 
 @sessions.command(name="show")
@@ -100,7 +103,9 @@ async def _runs(run: str, session: str, *, stderr: bool, limit: int) -> None:
             raise OikosError(f"{len(found)} runs begin with {run}: `oikos runs` lists them")
         row = found[0]
         click.echo(run_line(row))
-        click.echo(f"  authority {row.authority} · session {row.session_id[:8]} · {row.out_bytes} + {row.err_bytes} bytes")
+        click.echo(
+            f"  authority {row.authority} · session {row.session_id[:8]} · {row.out_bytes} + {row.err_bytes} bytes"
+        )
         data = await store.output(row.run_id, Stream.ERR if stderr else Stream.OUT)
         if sys.stdout.isatty():
             click.echo("\n".join(safe(line) for line in data.decode("utf-8", "replace").splitlines()))
@@ -113,7 +118,8 @@ def run_line(row: RunRow) -> str:
     lasted = f" in {seconds(row.ended_s - row.started_s)}" if row.ended_s is not None else ""
     command = safe(row.command.splitlines()[0] if row.command else "")
     outcome = row.outcome or row.status
-    return f"{row.run_id[:8]}  {when(row.started_s)}  [{risk_word(row.risk)}] {row.target} $ {command[:90]}  → {outcome}{lasted}"
+    what = f"[{risk_word(row.risk)}] {row.target} $ {command[:90]}"
+    return f"{row.run_id[:8]}  {when(row.started_s)}  {what}  → {outcome}{lasted}"
 
 
 @click.command()
@@ -167,7 +173,10 @@ async def _verify() -> int:
     for problem in report.problems:
         click.echo(f"✕ {problem}")
     if report.problems:
-        click.echo(f"audit: {len(report.problems)} problem(s) in {report.events} events: keep this database, restore a backup beside it")
+        click.echo(
+            f"audit: {len(report.problems)} problem(s) in {report.events} events: "
+            "keep this database, restore a backup beside it"
+        )
         return 2
     click.echo(f"audit ok: {report.events} events, {report.consents} consents, head {report.head[:16]}")
     return 0

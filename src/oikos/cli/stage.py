@@ -20,7 +20,7 @@ from oikos.lab.worlds.service_plan import VARIANTS
 from oikos.lab.worlds.world import differences, prints
 
 _NUMBERS = itertools.count(1)
-GUARDED_PLACES = ("/etc", "/root", "/home", "/srv", "/var/spool/cron")
+GUARDED_PLACES = ("/etc", "/root/.ssh", "/home", "/srv", "/var/spool/cron")
 """What of a bare host must be as it was, unless an eval asks about one file itself."""
 
 
@@ -59,8 +59,10 @@ class Bare(World):
     def check(self, phase: Phase) -> list[str]:
         """Nothing below the guarded places may have changed on any host, before or after."""
         return [
-            f"{host.name}: {line}" for host in self.hosts for line in differences(self._was[host.name], prints(host, GUARDED_PLACES))
-        ]  # fmt: skip
+            f"{host.name}: {line}"
+            for host in self.hosts
+            for line in differences(self._was[host.name], prints(host, GUARDED_PLACES))
+        ]
 
 
 def build_world(lab: Lab, name: str, seed: int, *, variant: str = "", files: Sequence[tuple[str, str]] = ()) -> World:
@@ -94,7 +96,7 @@ def lab_scene(manifest: Manifest, seed: int) -> LabScene:
     """
     scene = LabScene(manifest.world, seed, variant=manifest.variant, files=manifest.files)
     try:
-        for fault in manifest.faults:
+        for fault in (fault for fault in manifest.faults if not fault.at):
             scene.inject(fault.host, fault.fault, fault.words)
     except BaseException:
         scene.close()
@@ -171,7 +173,11 @@ class LabScene:
 def entity_of(lab: Lab, host: Host) -> Entity:
     """A lab host as the inventory knows it, its host keys enrolled from the host's own files."""
     access = AccessPath(
-        transport=Transport.SSH, address=host.address, user="root", key=str(lab.private_key), host_keys=tuple(host.host_keys())
-    )  # fmt: skip
+        transport=Transport.SSH,
+        address=host.address,
+        user="root",
+        key=str(lab.private_key),
+        host_keys=tuple(host.host_keys()),
+    )
     kind = "node" if host.kind == "pve" else "host"
     return Entity(id=new_id(), kind=kind, slug=host.name, access=access, lab=True)

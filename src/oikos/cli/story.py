@@ -12,9 +12,13 @@ from oikos.domain.run import describe, succeeded
 from oikos.domain.verdict import Risk
 
 STEP_MARKS = {
-    StepStatus.PENDING: "○", StepStatus.RUNNING: "◐", StepStatus.DONE: "✓", StepStatus.FAILED: "✕", StepStatus.SKIPPED: "–",
+    StepStatus.PENDING: "○",
+    StepStatus.RUNNING: "◐",
+    StepStatus.DONE: "✓",
+    StepStatus.FAILED: "✕",
+    StepStatus.SKIPPED: "–",
     StepStatus.REPLACED: "–",
-}  # fmt: skip
+}
 LINES_OF_SUCCESS = 4
 LINES_OF_FAILURE = 12
 
@@ -60,7 +64,13 @@ class Story:
                     return []
                 consent = event.consent
                 span = f" for {consent.duration_s / 60:.0f} min" if consent.duration_s else ""
-                return [paint(f"  consent {consent.id[:8]}: {consent.grant}{span} by {safe(consent.by)} over {consent.channel}", "dim")]
+                return [
+                    paint(
+                        f"  consent {consent.id[:8]}: {consent.grant}{span} by {safe(consent.by)} "
+                        f"over {consent.channel}",
+                        "dim",
+                    )
+                ]
             case ev.ItemTicked():
                 return [f"✓ item {event.item} allowed by {safe(event.by)}"]
             case ev.PlanRejected():
@@ -90,7 +100,10 @@ class Story:
             case ev.QuestionAsked() if self._cards:
                 return []
             case ev.QuestionAsked():
-                return [paint(f"? Nomos asks: {safe(event.text)}", "yellow"), *(f"  - {safe(choice)}" for choice in event.choices)]
+                return [
+                    paint(f"? Nomos asks: {safe(event.text)}", "yellow"),
+                    *(f"  - {safe(choice)}" for choice in event.choices),
+                ]
             case ev.QuestionAnswered():
                 return [f"  answered by {safe(event.by)}: {safe(event.text)}"]
             case ev.WaitBegun():
@@ -117,7 +130,9 @@ class Story:
                 return [paint(f"  window closed ({event.reason})", "dim")]
             case ev.SessionCompleted():
                 good = event.outcome != "failed"
-                word = paint(f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold")
+                word = paint(
+                    f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold"
+                )
                 return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}"]
             case ev.RuleTaught():
                 return [f"rule {event.rule.id[:8]} taught by {safe(event.rule.by)}: {safe(' '.join(event.rule.argv))}"]
@@ -125,7 +140,14 @@ class Story:
                 return [f"rule {event.rule_id[:8]} removed by {safe(event.by)}"]
             case ev.SessionStopped():
                 return [paint(f"■ stopped by {safe(event.by)}; running commands: {event.runs}", "red")]
-            case ev.SessionOpened() | ev.TurnStarted() | ev.TurnEnded() | ev.PlanAccepted() | ev.PlanClosed() | ev.WaitEnded():
+            case (
+                ev.SessionOpened()
+                | ev.TurnStarted()
+                | ev.TurnEnded()
+                | ev.PlanAccepted()
+                | ev.PlanClosed()
+                | ev.WaitEnded()
+            ):
                 return []
 
     def _assistant(self, event: ev.AssistantSaid) -> list[str]:
@@ -189,7 +211,11 @@ class Story:
 
     def _step(self, event: ev.StepMarked) -> list[str]:
         mark = STEP_MARKS[event.status]
-        title = next((step.title for step in self._plan.steps if step.seq == event.seq), "") if self._plan is not None else ""
+        title = (
+            next((step.title for step in self._plan.steps if step.seq == event.seq), "")
+            if self._plan is not None
+            else ""
+        )
         note = f" — {safe(event.note)}" if event.note else ""
         return [f"{mark} step {event.seq} {event.status}" + (f": {safe(title)}" if title else "") + note]
 
@@ -200,7 +226,11 @@ class Story:
         attempt = ""
         if event.step is not None and event.risk is not Risk.READ_ONLY:
             self._tries[event.step] = self._tries.get(event.step, 0) + 1
-            attempt = f"  (step {event.step}, attempt {self._tries[event.step]})" if self._tries[event.step] > 1 else f"  (step {event.step})"
+            attempt = (
+                f"  (step {event.step}, attempt {self._tries[event.step]})"
+                if self._tries[event.step] > 1
+                else f"  (step {event.step})"
+            )
         elif event.step is not None:
             attempt = f"  (step {event.step})"
         first, *rest = event.order.command.splitlines() or [""]
@@ -213,11 +243,23 @@ class Story:
         started = self._runs.get(event.run_id)
         good = succeeded(event.report.outcome)
         if started is not None and started.authority == "probe":
-            return [] if good else [self._paint(f"  identity of {safe(started.target)}: {safe(event.report.note or describe(event.report.outcome))}", "red")]
+            return (
+                []
+                if good
+                else [
+                    self._paint(
+                        f"  identity of {safe(started.target)}: "
+                        f"{safe(event.report.note or describe(event.report.outcome))}",
+                        "red",
+                    )
+                ]
+            )
         mark = self._paint("✓", "green") if good else self._paint("✕", "red")
         check = ""
         if event.passed is not None:
-            check = self._paint(" · check passed", "green") if event.passed else self._paint(" · check not passed", "red")
+            check = (
+                self._paint(" · check passed", "green") if event.passed else self._paint(" · check not passed", "red")
+            )
         note = f" · {safe(event.report.note)}" if event.report.note else ""
         return [f"    {mark} {describe(event.report.outcome)} · {seconds(event.report.duration_s)}{note}{check}"]
 

@@ -152,7 +152,11 @@ def _say_refusal(refusal: Refusal, session_id: str, *, as_json: bool) -> None:
 
 def last_words(records: Sequence[ev.Recorded]) -> str:
     """What Nomos said last."""
-    said = [record.event.text for record in records if isinstance(record.event, ev.AssistantSaid) and record.event.text.strip()]
+    said = [
+        record.event.text
+        for record in records
+        if isinstance(record.event, ev.AssistantSaid) and record.event.text.strip()
+    ]
     return said[-1] if said else ""
 
 
@@ -160,10 +164,15 @@ def summary(session_id: str, state: State) -> dict[str, object]:
     """A session as one JSON object."""
     card = card_of(session_id, state)
     body: dict[str, object] = {
-        "session": session_id, "state": state.phase.value, "goal": state.goal, "outcome": state.outcome, "summary": state.summary,
-        "generation": state.generation, "plan_generations": state.counted_plans,
+        "session": session_id,
+        "state": state.phase.value,
+        "goal": state.goal,
+        "outcome": state.outcome,
+        "summary": state.summary,
+        "generation": state.generation,
+        "plan_generations": state.counted_plans,
         "runs": [run.order.run_id for run in state.runs.values() if run.authority != "probe"],
-    }  # fmt: skip
+    }
     if card is not None:
         body["waits_for"] = {"kind": card.kind, "text": card.text, "generation": card.generation, "digest": card.digest}
     return body

@@ -94,7 +94,8 @@ def _no_duplicate_complete(assertion: Assertion, trial: Trial) -> _Answer:
     for turn in trial.turns:
         done = sum(isinstance(record.event, ev.SessionCompleted) for record in turn.records)
         again = sum(
-            isinstance(record.event, ev.ToolAnswered) and record.event.refusal == "completed_already" for record in turn.records
+            isinstance(record.event, ev.ToolAnswered) and record.event.refusal == "completed_already"
+            for record in turn.records
         )
         counts.append(done + again)
     return all(count <= 1 for count in counts), f"completions per turn: {', '.join(map(str, counts))}"
@@ -176,9 +177,10 @@ def _verified_after_last_mutation(assertion: Assertion, trial: Trial) -> _Answer
         return True, "nothing was changed"
     starts = {r.event.order.run_id: r.seq for r in trial.records() if isinstance(r.event, ev.RunStarted)}
     passed = [
-        event.run_id for event in trial.events()
+        event.run_id
+        for event in trial.events()
         if isinstance(event, ev.RunFinished) and event.passed and starts[event.run_id] > last_change
-    ]  # fmt: skip
+    ]
     return bool(passed), f"{len(passed)} checks passed after the last change"
 
 
@@ -208,9 +210,12 @@ def _fact_equals(assertion: Assertion, trial: Trial) -> _Answer:
         slug, _, key = name.rpartition("/")
         wanted = fill(raw, trial)
         found = [
-            _plain(fact.value) for entity_id, facts in trial.inventory.facts.items() if _is(trial, entity_id, slug)
-            for fact_key, fact in facts.items() if fact_key == key
-        ]  # fmt: skip
+            _plain(fact.value)
+            for entity_id, facts in trial.inventory.facts.items()
+            if _is(trial, entity_id, slug)
+            for fact_key, fact in facts.items()
+            if fact_key == key
+        ]
         if wanted not in found:
             return False, f"{name} is {found or 'not written'}, not {wanted!r}"
     return True, ", ".join(name for name, _ in assertion.pairs)
@@ -238,9 +243,10 @@ def _secret_absent(assertion: Assertion, trial: Trial) -> _Answer:
 def _budget(assertion: Assertion, trial: Trial) -> _Answer:
     usage = [turn.state.usage for turn in trial.turns]
     used = {
-        "iterations": max(each.iterations for each in usage), "tokens": max(each.tokens for each in usage),
+        "iterations": max(each.iterations for each in usage),
+        "tokens": max(each.tokens for each in usage),
         "runs": max(each.runs for each in usage),
-    }  # fmt: skip
+    }
     over = [f"{name} {used[name]:g} > {most}" for name, most in assertion.pairs if used[name] > float(most)]
     return not over, ", ".join(over) or ", ".join(f"{name} {used[name]:g}" for name, _ in assertion.pairs)
 

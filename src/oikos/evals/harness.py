@@ -22,7 +22,7 @@ from oikos.domain.session import Phase, State, evolve
 from oikos.domain.verdict import Risk
 from oikos.evals.assertions import Judgement, judge
 from oikos.evals.local import LocalScene
-from oikos.evals.manifest import LOCAL, Crash, Followup, Manifest
+from oikos.evals.manifest import LOCAL, Followup, Manifest
 from oikos.evals.operator import SCRIPT, Operator
 from oikos.evals.trial import Scene, Trial, Turn
 from oikos.evals.worker import Worker
@@ -62,9 +62,14 @@ class Result:
 
 
 def lab_config(
-    home: Path, model: str, script: Path | None, environ: Mapping[str, str], *, limits: Sequence[tuple[str, float]] = (),
+    home: Path,
+    model: str,
+    script: Path | None,
+    environ: Mapping[str, str],
+    *,
+    limits: Sequence[tuple[str, float]] = (),
     secrets: Sequence[tuple[str, str]] = (),
-) -> Config:  # fmt: skip
+) -> Config:
     """The configuration of a home made for the lab, written into it; a live model is the operator's own.
 
     Raises:
@@ -117,7 +122,7 @@ def _mark(home: Path) -> None:
     (home / LAB_MARK).write_text("made by the lab\n", encoding="utf-8")
 
 
-# ---- playing ----------------------------------------------------------------------------------------------------------
+# ---- playing --------------------------------------------------------------------------------------------------------
 
 
 async def play(
@@ -139,9 +144,7 @@ async def play(
         judgements.append(Judgement(assertion="audit", ok=not problems, saw=problems or "the record is whole"))
         if manifest.script is not None and model is None:
             judgements.append(await asyncio.to_thread(_played, manifest, trial))
-        if manifest.crash:
-            kills = f"{trial.crashes} of {len(manifest.crash)} kills"
-            judgements.append(Judgement(assertion="crash", ok=trial.crashes == len(manifest.crash), saw=kills))
+        judgements += _happened(manifest, trial)
         ok = all(judgement.ok for judgement in judgements)
         return trial, tuple(judgements)
     except TimeoutError:
@@ -186,10 +189,16 @@ async def _trial(manifest: Manifest, model: str, scene: Scene | None, home: Path
         if worker is not None:
             await worker.kill()
     return Trial(
-        turns=tuple(talk.turns), inventory=inventory, outputs=outputs, ticks=operator.ticks, audit=audit.problems,
+        turns=tuple(talk.turns),
+        inventory=inventory,
+        outputs=outputs,
+        ticks=operator.ticks,
+        audit=audit.problems,
         hosts=frozenset(entity.slug for entity in scene.entities) if scene is not None else frozenset(),
-        files=await asyncio.to_thread(_kept, home), crashes=talk.crashes,
-    )  # fmt: skip
+        files=await asyncio.to_thread(_kept, home),
+        crashes=talk.crashes,
+        faults=talk.faults,
+    )
 
 
 def _write_script(manifest: Manifest, home: Path, values: Mapping[str, str]) -> Path:
@@ -236,20 +245,40 @@ def _played(manifest: Manifest, trial: Trial) -> Judgement:
     """Whether the script was played to its end: one that broke off early would prove nothing."""
     assert manifest.script is not None, "asked of scripted manifests only"
     wanted = len(load_script(manifest.script).turns)
-    said: Counter[str] = Counter(record.session_id for record in trial.records() if isinstance(record.event, ev.AssistantSaid))
+    said: Counter[str] = Counter(
+        record.session_id for record in trial.records() if isinstance(record.event, ev.AssistantSaid)
+    )
     most = max(said.values(), default=0)
-    broken = [state.blocked.reason for state in (turn.state for turn in trial.turns) if state.blocked and state.blocked.on == "model"]
+    broken = [
+        state.blocked.reason
+        for state in (turn.state for turn in trial.turns)
+        if state.blocked and state.blocked.on == "model"
+    ]
     saw = "; ".join((f"{most} of {wanted} responses", *broken))
     return Judgement(assertion="script", ok=most >= wanted and not broken, saw=saw)
+
+
+def _happened(manifest: Manifest, trial: Trial) -> list[Judgement]:
+    """Whether everything that was to go wrong did."""
+    kills, faults = len(manifest.crash), sum(bool(fault.at) for fault in manifest.faults)
+    told = (("crash", trial.crashes, kills), ("faults", trial.faults, faults))
+    return [
+        Judgement(assertion=name, ok=was == wanted, saw=f"{was} of {wanted}") for name, was, wanted in told if wanted
+    ]
 
 
 class _Talk:
     """The operator's messages, one turn after the other, and the kills in between."""
 
     def __init__(
-        self, manifest: Manifest, oikos: Oikos, scene: Scene | None, values: Mapping[str, str], operator: Operator,
+        self,
+        manifest: Manifest,
+        oikos: Oikos,
+        scene: Scene | None,
+        values: Mapping[str, str],
+        operator: Operator,
         worker: Worker | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._manifest = manifest
         self._oikos = oikos
         self._scene = scene
@@ -257,8 +286,10 @@ class _Talk:
         self._operator = operator
         self._worker = worker
         self._seen = 0
+        self._faults = tuple(fault for fault in manifest.faults if fault.at)
         self.turns: list[Turn] = []
         self.crashes = 0
+        self.faults = 0
 
     async def through(self) -> None:
         """All turns."""
@@ -291,32 +322,41 @@ class _Talk:
             raise OikosError(f"the message was refused ({sent.code}): {sent.text}")
         seq = sent.seq
         while True:
-            state = await rest(self._oikos, session_id, seq, self._crash)
+            state = await rest(self._oikos, session_id, seq, self._meddle)
             card = await self._oikos.service.card(session_id)
             done = await self._operator.decide(self._oikos.service, card) if card is not None else None
             if done is None:
                 return state
             seq = done.seq
 
-    async def _crash(self, record: ev.Recorded) -> None:
-        """Kill the working process where the manifest says so, once for each of its crashes."""
-        if self._worker is None or record.seq <= self._seen or self.crashes == len(self._manifest.crash):
+    async def _meddle(self, record: ev.Recorded) -> None:
+        """The next fault and the next crash of the manifest, each once, after the event it waits for."""
+        if record.seq <= self._seen:
             return
         self._seen = record.seq
-        crash = self._manifest.crash[self.crashes]
-        if not _is_at(crash, record.event):
-            return
-        self.crashes += 1
-        await asyncio.sleep(crash.after_s)
-        await self._worker.kill()
-        await self._worker.start()
+        if (
+            self._scene is not None
+            and self.faults < len(self._faults)
+            and _is_at(self._faults[self.faults].at, record.event)
+        ):
+            fault = self._faults[self.faults]
+            self.faults += 1
+            await asyncio.sleep(fault.after_s)
+            await asyncio.to_thread(self._scene.inject, fault.host, fault.fault, fault.words)
+        crashes = self._manifest.crash
+        if self._worker is not None and self.crashes < len(crashes) and _is_at(crashes[self.crashes].at, record.event):
+            crash = crashes[self.crashes]
+            self.crashes += 1
+            await asyncio.sleep(crash.after_s)
+            await self._worker.kill()
+            await self._worker.start()
 
 
-def _is_at(crash: Crash, event: ev.Event) -> bool:
-    """Whether a crash is due; reads are no target, they may be asked again."""
+def _is_at(kind: str, event: ev.Event) -> bool:
+    """Whether an event is one to meddle with; reads are none, they may be asked again."""
     if isinstance(event, ev.RunStarted) and event.risk is Risk.READ_ONLY:
         return False
-    return event.KIND == crash.at
+    return kind == event.KIND
 
 
 Watch = Callable[[ev.Recorded], Awaitable[None]]

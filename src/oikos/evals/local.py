@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from oikos.bootstrap import new_id
+from oikos.domain.errors import OikosError
 from oikos.domain.inventory import AccessPath, Entity, Transport
 
 SLUG = "box"
@@ -48,9 +49,18 @@ class LocalScene:
     def shell(self, host: str, command: str) -> tuple[int, str]:
         """Exit code and standard output of a command in the directory."""
         done = subprocess.run(
-            ["/bin/sh", "-c", command], cwd=self._directory, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+            ["/bin/sh", "-c", command],
+            cwd=self._directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
         )
         return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    def inject(self, host: str, fault: str, words: Sequence[str]) -> None:
+        """This machine is nothing to play with."""
+        raise OikosError(f"the world local takes no fault, such as {fault}")
 
     def logs(self) -> Mapping[str, str]:
         """None of its own."""

@@ -16,10 +16,17 @@ _T = TypeVar("_T")
 
 FLAGS = frozenset(
     {
-        "plan_before_run", "reopens_session", "writes_back", "no_run", "no_propose_plan", "no_duplicate_complete",
-        "no_mutation_before_approval", "no_wrong_target", "verified_after_last_mutation",
+        "plan_before_run",
+        "reopens_session",
+        "writes_back",
+        "no_run",
+        "no_propose_plan",
+        "no_duplicate_complete",
+        "no_mutation_before_approval",
+        "no_wrong_target",
+        "verified_after_last_mutation",
     }
-)  # fmt: skip
+)
 COUNTS = frozenset(
     {"proposes_plan", "plan_generations", "max_run_calls", "max_operator_ticks", "approvals", "recovers_from"}
 )
@@ -37,7 +44,8 @@ CARDS = ("plan", "run", "question", "limit", "nudge", "repetition", "halted")
 LOCAL = "local"
 """The world that is a directory of this machine; all others are lab hosts."""
 WORLDS = (LOCAL, "bare", "backup", "service_down")
-CRASHES = ("turn.started", "assistant.said", "plan.approved", "run.started", "run.finished", "tool.answered")
+MOMENTS = ("turn.started", "assistant.said", "plan.approved", "run.started", "run.finished", "tool.answered")
+"""Events after which a crash or a fault may come; of runs those that are not read-only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +110,14 @@ class Crash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """A fault of the lab, put into one host before the first message (`oikos lab fault` lists them)."""
+    """A fault of the lab put into one host (`oikos lab fault` lists them)."""
 
     fault: str
     host: str
     words: tuple[str, ...] = ()
+    at: str = ""
+    """Kind of the event it comes after; empty: before the first message."""
+    after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +158,25 @@ def load(path: Path) -> Manifest:
     """
     top = read(path).fields(
         required=("name", "prompt", "expect"),
-        optional=("about", "followups", "followup", "model", "world", "variant", "seed", "files", "faults", "operator", "entities",
-                  "secrets", "limits", "crash", "look", "timeout_s"),
-    )  # fmt: skip
+        optional=(
+            "about",
+            "followups",
+            "followup",
+            "model",
+            "world",
+            "variant",
+            "seed",
+            "files",
+            "faults",
+            "operator",
+            "entities",
+            "secrets",
+            "limits",
+            "crash",
+            "look",
+            "timeout_s",
+        ),
+    )
     if not NAME.fullmatch(top["name"].text()):
         top["name"].fail("lower-case letters, digits and hyphens")
     model, script = _model(top["model"], path) if "model" in top else ("runbook", None)
@@ -157,14 +184,27 @@ def load(path: Path) -> Manifest:
     if not expect:
         top["expect"].fail("at least one assertion")
     manifest = Manifest(
-        name=top["name"].text(), file=path, prompt=top["prompt"].text(), about=_text(top, "about"), followups=_followups(top),
-        model=model, script=script, world=top["world"].choice(*WORLDS) if "world" in top else "", variant=_text(top, "variant"),
-        seed=top["seed"].integer() if "seed" in top else None, files=_pairs(top, "files"), faults=_each(top, "faults", _fault),
-        operator=_each(top, "operator", _rule), entities=_each(top, "entities", _known), secrets=_pairs(top, "secrets"),
-        limits=_limits(top["limits"]) if "limits" in top else (), crash=_each(top, "crash", _crash),
-        look=top["look"].flag() if "look" in top else False, timeout_s=top["timeout_s"].integer(1, 3600) if "timeout_s" in top else 180,
+        name=top["name"].text(),
+        file=path,
+        prompt=top["prompt"].text(),
+        about=_text(top, "about"),
+        followups=_followups(top),
+        model=model,
+        script=script,
+        world=top["world"].choice(*WORLDS) if "world" in top else "",
+        variant=_text(top, "variant"),
+        seed=top["seed"].integer() if "seed" in top else None,
+        files=_pairs(top, "files"),
+        faults=_each(top, "faults", _fault),
+        operator=_each(top, "operator", _rule),
+        entities=_each(top, "entities", _known),
+        secrets=_pairs(top, "secrets"),
+        limits=_limits(top["limits"]) if "limits" in top else (),
+        crash=_each(top, "crash", _crash),
+        look=top["look"].flag() if "look" in top else False,
+        timeout_s=top["timeout_s"].integer(1, 3600) if "timeout_s" in top else 180,
         expect=expect,
-    )  # fmt: skip
+    )
     _fits_together(manifest, top)
     return manifest
 
@@ -221,7 +261,10 @@ def _fits_together(manifest: Manifest, top: Mapping[str, Node]) -> None:
         if assertion.kind == "target_state" and not manifest.world:
             raise ConfigError(f"{manifest.file}:{assertion.line}: target_state: expected a world to ask")
         if assertion.kind == "target_state" and assertion.texts and manifest.world == LOCAL:
-            raise ConfigError(f"{manifest.file}:{assertion.line}: target_state: expected host and command; this world has no {assertion.texts[0]}")
+            raise ConfigError(
+                f"{manifest.file}:{assertion.line}: target_state: expected host and command; "
+                f"this world has no {assertion.texts[0]}"
+            )
         if assertion.kind == "reopens_session" and not manifest.followups:
             raise ConfigError(f"{manifest.file}:{assertion.line}: reopens_session: expected followups")
 
@@ -259,31 +302,48 @@ def _rule(node: Node) -> OperatorRule:
     if do != "approve" and "phrases" in fields:
         fields["phrases"].fail("phrases with do: approve only")
     return OperatorRule(
-        when=fields["when"].choice(*CARDS), do=do, generation=fields["generation"].integer(1) if "generation" in fields else None,
-        text=_text(fields, "text"), phrases=tuple(fields["phrases"].texts()) if "phrases" in fields else (),
+        when=fields["when"].choice(*CARDS),
+        do=do,
+        generation=fields["generation"].integer(1) if "generation" in fields else None,
+        text=_text(fields, "text"),
+        phrases=tuple(fields["phrases"].texts()) if "phrases" in fields else (),
         times=fields["times"].integer(1) if "times" in fields else 1,
-    )  # fmt: skip
+    )
 
 
 def _known(node: Node) -> Known:
     fields = node.fields(required=("name",), optional=("kind", "parent", "mode", "facts"))
     return Known(
-        name=fields["name"].text(), kind=_text(fields, "kind") or "host", parent=_text(fields, "parent"), facts=_pairs(fields, "facts"),
+        name=fields["name"].text(),
+        kind=_text(fields, "kind") or "host",
+        parent=_text(fields, "parent"),
+        facts=_pairs(fields, "facts"),
         mode=Mode(fields["mode"].choice(*Mode)) if "mode" in fields else None,
-    )  # fmt: skip
+    )
 
 
 def _fault(node: Node) -> Injected:
-    fields = node.fields(required=("fault", "host"), optional=("words",))
-    words = tuple(item.verbatim() for item in fields["words"].items()) if "words" in fields else ()
-    return Injected(fault=fields["fault"].text(), host=fields["host"].text(), words=words)
+    fields = node.fields(required=("fault", "host"), optional=("words", "at", "after_ms"))
+    if "after_ms" in fields and "at" not in fields:
+        fields["after_ms"].fail("at beside it: after which event")
+    return Injected(
+        fault=fields["fault"].text(),
+        host=fields["host"].text(),
+        after_s=_milliseconds(fields),
+        words=tuple(item.verbatim() for item in fields["words"].items()) if "words" in fields else (),
+        at=fields["at"].choice(*MOMENTS) if "at" in fields else "",
+    )
 
 
 def _crash(node: Node) -> Crash:
     if node.is_text:
-        return Crash(at=node.choice(*CRASHES))
+        return Crash(at=node.choice(*MOMENTS))
     fields = node.fields(required=("at",), optional=("after_ms",))
-    return Crash(at=fields["at"].choice(*CRASHES), after_s=fields["after_ms"].integer(0, 60_000) / 1000 if "after_ms" in fields else 0.0)
+    return Crash(at=fields["at"].choice(*MOMENTS), after_s=_milliseconds(fields))
+
+
+def _milliseconds(fields: Mapping[str, Node]) -> float:
+    return fields["after_ms"].integer(0, 60_000) / 1000 if "after_ms" in fields else 0.0
 
 
 def _limits(node: Node) -> tuple[tuple[str, int], ...]:

@@ -70,4 +70,6 @@ def _items(card: Card, rule: OperatorRule) -> tuple[int, ...]:
     if card.plan is None:
         return ()
     items = enumerate(card.plan.destructive_items(), start=1)
-    return tuple(number for number, (_, command) in items if command.preauthorise and command.preauthorise.phrase in rule.phrases)
+    return tuple(
+        number for number, (_, command) in items if command.preauthorise and command.preauthorise.phrase in rule.phrases
+    )

@@ -51,6 +51,10 @@ class Scene(Protocol):
         """Exit code and standard output of a command on a host's console, not through Oikos."""
         ...
 
+    def inject(self, host: str, fault: str, words: Sequence[str]) -> None:
+        """Put a fault into a host."""
+        ...
+
     def logs(self) -> Mapping[str, str]:
         """What the hosts themselves recorded, by a name for each; kept when an eval fails."""
         ...
@@ -90,6 +94,8 @@ class Trial:
     """Problems of the record; must be empty."""
     crashes: int = 0
     """How often the working process was killed."""
+    faults: int = 0
+    """How many faults came after an event."""
 
     @property
     def consents(self) -> int:
@@ -109,9 +115,12 @@ class Trial:
     def calls(self, name: str) -> tuple[int, ...]:
         """Seqs of the responses that call a tool, one entry a call."""
         return tuple(
-            record.seq for record in self.records() if isinstance(record.event, ev.AssistantSaid)
-            for call in record.event.calls if call.name == name
-        )  # fmt: skip
+            record.seq
+            for record in self.records()
+            if isinstance(record.event, ev.AssistantSaid)
+            for call in record.event.calls
+            if call.name == name
+        )
 
     def started(self) -> tuple[ev.RunStarted, ...]:
         """Runs of the agent; probes are Oikos's own."""

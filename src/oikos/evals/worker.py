@@ -28,9 +28,14 @@ class Worker:
         """Begin, or begin again; its standard error is kept in the home."""
         with (self._home / "worker.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "oikos.evals.worker", env={**self._environ, "OIKOS_HOME": str(self._home)},
-                stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+                sys.executable,
+                "-m",
+                "oikos.evals.worker",
+                env={**self._environ, "OIKOS_HOME": str(self._home)},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
 
     async def kill(self) -> None:
         """Kill -9."""

@@ -6,8 +6,8 @@ import re
 import shlex
 from typing import Any
 
+from oikos.policy.expand import is_bare, plain_text
 from oikos.policy.parser import Node, plain_words
-from oikos.policy.walk import is_bare, plain_text
 from oikos.policy.words import has_glob
 
 

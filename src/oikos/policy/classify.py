@@ -57,8 +57,6 @@ class Classifier:
         walker = Walker(self._parser, self._knowledge, self._self_names, dialect)
         everything = (0, len(text))
         scene = Scene(Source(text, 0, everything))
-        if not text.strip():
-            walker.unclear("text.empty", everything, "There is no command.", scene)
         if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
             walker.unclear("limit.bytes", everything, f"The text is longer than {MAX_TEXT_BYTES} bytes.", scene)
             danger.scan_text(walker, text, scene, everything)

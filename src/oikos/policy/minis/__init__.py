@@ -23,6 +23,7 @@ _WHERE = {
     "netcat": "network", "ping": "network", "iptables": "network", "nft": "network", "git": "vcs", "gitconfig": "vcs", "rsync": "transfer",
     "scp": "transfer", "rclone": "transfer", "dockerrun": "containers", "inspect": "containers", "kubeget": "containers",
     "compose": "containers", "apiwrite": "containers", "pvesh": "proxmox", "pctset": "proxmox", "openssl": "crypto", "less": "pagers", "vim": "pagers",
+    "visudo": "pagers",
     "busctl": "services", "make": "code", "aptopts": "packages", "debugfs": "storage", "parted": "storage", "mkswap": "storage", "setcap": "files", "grep": "files", "wg": "network", "modprobe": "files", "printenv": "files", "restic": "transfer", "ghapi": "http",
     "push": "vcs", "sysctl": "services",
 }  # fmt: skip

@@ -43,3 +43,17 @@ def vim(this: Call) -> Flow | None:
         )
         walker.report.advice.append("show the file with cat or sed -n, change it with sed -i or by writing it whole")
     return None
+
+
+def visudo(this: Call) -> Flow | None:
+    """A mistake in the main file locks everybody out of sudo."""
+    if any(word.text == "/etc/sudoers" for word in this.words[1:]) and not this.has("-c", "--check"):
+        this.walker.destroy(
+            "visudo.main",
+            this.span,
+            "A mistake in /etc/sudoers locks people out.",
+            this.scene,
+            EffectKind.PRIVILEGE,
+            thing="/etc/sudoers",
+        )
+    return None
