@@ -12,5 +12,6 @@ TASK = "Run the command the scripted number of times, then stop."
 
 def run_tool(command: str) -> str:
     """The command's exit code and output."""
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    given = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, shell=True, **given)  # allow: shell - what the peers' own tools do; it is `true N`
     return f"exit {done.returncode}\n{done.stdout}{done.stderr}"

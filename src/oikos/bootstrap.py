@@ -31,6 +31,7 @@ from oikos.app.nomos import Nomos
 from oikos.app.prompt import Prompt, soul
 from oikos.app.service import Service
 from oikos.app.supervisor import Supervisor
+from oikos.app.teaching import Teaching
 from oikos.app.tools import Tools
 from oikos.config import Config, Target, resolve_secret
 from oikos.domain.consent import Channel, Principal, Role
@@ -114,7 +115,8 @@ async def open_oikos(
         await sync_targets(store, config)
         lab = parts.marked and is_lab_fleet(await store.inventory())
         feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
-        classify = make_classify(lambda: parts.classifier or make_classifier(config))
+        teaching = Teaching(store, clock, new_id)
+        classify = make_classify(lambda: parts.classifier or make_classifier(config), teaching)
         known = parts.secrets
         model, runner = parts.model, parts.runner
         executor = Executor(
@@ -282,11 +284,13 @@ def make_classifier(config: Config | None = None) -> Classifier:
     from oikos.policy.knowledge import load
     from oikos.policy.parser import ShfmtParser
 
-    extra = [Path(path).expanduser() for path in config.texts("policy.rules")] if config is not None else []
-    return Classifier(ShfmtParser(), load(extra)) if extra else default_classifier()
+    if config is None:
+        return default_classifier()
+    extra = [Path(path).expanduser() for path in config.texts("policy.rules")]
+    return Classifier(ShfmtParser(), load(extra), self_names=("oikos", str(config.home)))
 
 
-def make_classify(load: Callable[[], Classifier]) -> Classify:
+def make_classify(load: Callable[[], Classifier], teaching: Teaching) -> Classify:
     """Classify in a bounded number of worker threads: parsing starts a process. What needs none is judged at once."""
     slots = asyncio.Semaphore(4)
     loaded: list[Classifier] = []
@@ -296,11 +300,12 @@ def make_classify(load: Callable[[], Classifier]) -> Classify:
             loaded.append(load())
         return loaded[0].classify(text)
 
-    async def classify(text: str) -> Verdict:
-        if loaded and (verdict := loaded[0].quick(text)) is not None:
-            return verdict
-        async with slots:
-            return await asyncio.to_thread(judge, text)
+    async def classify(text: str, target_id: str = "") -> Verdict:
+        verdict = loaded[0].quick(text) if loaded else None
+        if verdict is None:
+            async with slots:
+                verdict = await asyncio.to_thread(judge, text)
+        return await teaching.judge(verdict, target_id) if target_id else verdict
 
     return classify
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 from oikos.domain.admission import Admission
@@ -423,8 +423,13 @@ class Model(Protocol):
 
 # ---- the rest -------------------------------------------------------------------------------------------------------
 
-Classify = Callable[[str], Awaitable[Verdict]]
-"""Parse in a bounded thread pool and classify; never raises (a crash is a destructive verdict)."""
+class Classify(Protocol):
+    """Parse in a bounded thread pool and classify; never raises (a crash is a destructive verdict)."""
+
+    async def __call__(self, text: str, target_id: str = "") -> Verdict:
+        """The verdict, with what was taught for the target."""
+        ...
+
 
 Ids = Callable[[], str]
 """Makes a new 128-bit random id in hex."""

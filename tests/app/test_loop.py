@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from oikos.app.teaching import Teaching
 from oikos.domain import events as ev
 from oikos.domain.plan import PlanStatus
 from oikos.domain.session import Phase
-from tests.app.conftest import Open
+from oikos.domain.teaching import TaughtRule
+from oikos.domain.verdict import Risk
+from tests.app.conftest import ANNA, Open
 
 pytestmark = pytest.mark.anyio
 
@@ -234,3 +237,25 @@ async def test_garbage_from_the_model_goes_back_to_it_as_a_refusal(household: Op
         state = await house.say("do something")
         assert state.phase is Phase.IDLE
         assert await house.refusals() == ["malformed_call", "unknown_tool", "malformed_call"]
+
+
+async def test_a_taught_command_runs_unasked_on_its_target_and_says_by_which_rule(household: Open) -> None:
+    script = """
+- calls: [{tool: set_goal, args: {goal: look with my own tool}}]
+- calls:
+    - tool: propose_plan
+      args: {steps: [{title: look, target: box, commands: ["mytool status"]}]}
+- calls: [{tool: run, args: {target: box, command: "mytool status", step: 1}}]
+- refused: nothing
+  text: it ran
+"""
+    async with household(script) as house:
+        teaching = Teaching(house.oikos.store, house.oikos.clock, lambda: "feedbeef" * 4)
+        box = (await house.oikos.store.inventory()).entities["id-box"]
+        verdict = await house.oikos.classify("mytool status")
+        rule = await teaching.teach(verdict, Risk.READ_ONLY, [box], ANNA, "teach mytool")
+        assert isinstance(rule, TaughtRule)
+        await house.say("use my tool")
+        [started] = [event for event in await house.only(ev.RunStarted) if isinstance(event, ev.RunStarted)]
+        assert (started.risk, started.authority) == (Risk.READ_ONLY, "read_only taught.feedbeef")
+        assert await house.only(ev.ConsentGranted) == []

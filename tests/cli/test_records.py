@@ -122,14 +122,15 @@ def test_a_record_that_was_tampered_with_is_found_out(fixed: Cli, what: str) -> 
 
 
 def test_settings_are_shown_with_their_origin_and_no_secret(cli: Cli) -> None:
-    cli.configure('[model]\nkind = "provider"\nbase_url = "http://127.0.0.1:9/v1"\nname = "m"\napi_key = "sk-plain"\n')
-    ended = cli("config", "show", env={"OIKOS_LIMITS_RUNS": "7"})
+    cli.configure('[model]\nkind = "provider"\nbase_url = "http://127.0.0.1:9/v1"\nname = "m"\napi_key = "env:DOOR"\n')
+    ended = cli("config", "show", env={"OIKOS_LIMITS_RUNS": "7", "DOOR": "sk-4711"})
     assert ended.code == 0
     told = {words[0]: line for line in ended.out.splitlines() if (words := line.split())}
     assert told["model.name"].split() == ["model.name", "m", "file", f"{cli.home}/oikos.toml"]
     assert told["limits.runs"].split() == ["limits.runs", "7.0", "environment", "OIKOS_LIMITS_RUNS"]
     assert told["limits.iterations"].endswith("default")
-    assert "sk-plain" not in ended.out
+    assert told["model.api_key"].split()[:2] == ["model.api_key", "env:DOOR"]
+    assert "sk-4711" not in ended.out
 
 
 def test_classify_explains_and_answers_malformed_lines_one_by_one(cli: Cli) -> None:

@@ -152,7 +152,8 @@ class Executor:
 
     async def run(self, log: SessionLog, request: RunRequest) -> Answer | None:
         """Carry out a `run` call; None when it parked and is answered later."""
-        verdict = await self._classify(request.command)
+        target = (await self._fleet.inventory()).resolve(request.target)
+        verdict = await self._classify(request.command, target.id if isinstance(target, Entity) else "")
         supervised = (
             request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
         )
@@ -175,7 +176,7 @@ class Executor:
         """Start a run that an operator approved; the gate judges it again at this moment (SPEC R3.3)."""
         event = parked.event
         order = event.order
-        verdict = await self._classify(order.command)
+        verdict = await self._classify(order.command, order.target_id)
         request = RunRequest(
             call_id=event.call_id,
             target=event.target,
@@ -551,7 +552,7 @@ class Executor:
         note = "; ".join(differs)
         log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
         if state.window is not None:
-            log.stage(ev.WindowClosed(generation=state.generation, reason="identity"))
+            log.stage(ev.WindowClosed(generation=state.generation, reason="identity", target_id=target.id))
         return Refusal(
             code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
             directive="Stop. Nothing was changed. Tell the operator with this evidence.",

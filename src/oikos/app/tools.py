@@ -467,7 +467,7 @@ class Drafting:
             target_id, slug, mode = found.id, found.slug, found.mode
         commands: list[PlannedCommand] = []
         for item in cast("Sequence[str | Args]", raw.get("commands", ())):
-            command = await self._command(item, slug, mode)
+            command = await self._command(item, slug, mode, target_id)
             if isinstance(command, Refusal):
                 return command
             commands.append(command)
@@ -482,13 +482,13 @@ class Drafting:
             undo=cast("str", raw.get("undo", "")),
         )  # fmt: skip
 
-    async def _command(self, item: str | Args, slug: str, mode: Mode) -> PlannedCommand | Refusal:
+    async def _command(self, item: str | Args, slug: str, mode: Mode, target_id: str) -> PlannedCommand | Refusal:
         raw: Args = {"command": item} if isinstance(item, str) else item
         text = cast("str", raw["command"])
         wrong = unusable(text, cast("str", raw.get("stdin", "")))
         if wrong is not None:
             return wrong
-        verdict = await self._classify(text)
+        verdict = await self._classify(text, target_id)
         if verdict.has(EffectKind.INTERACTIVE):
             return Refusal(
                 code=Code.INTERACTIVE, text=f"`{text[:120]}` is interactive; nobody sits at its terminal.",
@@ -546,7 +546,7 @@ class Drafting:
         wrong = unusable(text, "")
         if wrong is not None:
             return wrong
-        verdict = await self._classify(text)
+        verdict = await self._classify(text, found.id)
         if verdict.risk is not Risk.READ_ONLY or any(effect.kind in GUARDED for effect in verdict.effects):
             why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"
             return Refusal(

@@ -8,7 +8,7 @@ the time Oikos takes to start. Here only `__init__` is compiled, and the rest is
 from __future__ import annotations
 
 import dataclasses
-import sys
+import sys  # allow: pure - only to find a class's module, where its annotations are understood
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
