@@ -153,8 +153,10 @@ class Store(Protocol):
         """Runs, newest first; `unfinished` keeps only those without an outcome."""
         ...  # fmt: skip
 
-    async def put_output(self, run_id: str, stream: Stream, offset: int, data: bytes) -> None:
-        """Store masked output bytes that begin at raw offset `offset`.
+    async def put_output(
+        self, run_id: str, stream: Stream, offset: int, data: bytes, *, until: int | None = None
+    ) -> None:
+        """Store masked output bytes that begin at raw offset `offset`; `until` moves the resume offset with them.
 
         A repeat of an offset that is already stored is ignored, so that two followers cannot double bytes
         (durable/NOTES bug 1). Beyond the run's cap only the tail is kept.

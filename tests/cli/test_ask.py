@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests.cli.conftest import FIX, LOOK, SLOW, Cli, as_json
+from tests.fleet.servers import free_port
 from tests.wait import until
 
 
@@ -176,3 +177,32 @@ def test_wrong_use_is_explained_with_exit_code_2(cli: Cli, words: tuple[str, ...
     assert ended.code == 2
     assert "Error: " in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.slow  # the provider is tried four times
+def test_a_model_that_cannot_be_reached_is_said_with_exit_code_3_and_the_question_is_kept(cli: Cli) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    cli.configure(f'[model]\nkind = "provider"\nbase_url = "{url}"\nname = "m"\n')
+    ended = cli("ask", "hello")
+    assert ended.code == 3
+    assert url.removesuffix("/v1") in ended.out
+    assert "BLOCKED  the model is not available" in ended.out
+    assert cli("sessions").out.splitlines()[0].count("hello") == 1
+
+
+def test_watch_follows_what_other_processes_do_to_the_end(cli: Cli) -> None:
+    cli.plays(FIX)
+    waiting = cli.begin("ask", "--wait", "make a note")
+    watching = None
+    try:
+        until(lambda: cli.phase() == "awaiting_approval", "a plan that waits", 30)
+        watching = cli.begin("watch")
+        assert cli("approve", "--no-follow", env=cli.approver()).code == 0
+        out, err = watching.communicate(timeout=30)
+    finally:
+        for process in filter(None, (waiting, watching)):
+            process.kill()
+            process.communicate()
+    assert (watching.returncode, err) == (0, b"")
+    assert out.decode().splitlines()[0] == "you: make a note"
+    assert out.decode().splitlines()[-1] == "✓ done: the note is there"

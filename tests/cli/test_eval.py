@@ -111,3 +111,34 @@ def test_a_report_that_cannot_be_written_is_one_line(cli: Cli, manifests: Path, 
     ended = cli("eval", str(manifests / "good"), "--json", "/nowhere/o.json", env={"TMPDIR": str(tmp_path)})
     assert ended.code == 1
     assert "/nowhere/o.json" in ended.err
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+def test_a_failure_on_lab_hosts_keeps_their_own_logs(cli: Cli, manifests: Path, tmp_path: Path) -> None:
+    file = manifests / "bad" / "bad.yaml"
+    file.write_text(file.read_text().replace("world: local", "world: bare"))
+    assert cli("eval", str(file), env={"TMPDIR": str(tmp_path)}).code == 2
+    [home] = tmp_path.glob("oikos-eval-bad-*")
+    assert "sshd" in (home / "box.log").read_text()
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+def test_a_fault_or_variant_that_does_not_exist_fails_its_eval_and_leaves_no_lab(
+    cli: Cli, manifests: Path, tmp_path: Path
+) -> None:
+    file = manifests / "bad" / "bad.yaml"
+    for more, said in (
+        ("world: bare\nfaults: [{fault: flood, host: box}]", "unknown fault 'flood'"),
+        (
+            "world: bare\nfaults: [{fault: net_cut, host: attic}]",
+            "no host 'attic' in this world: one of box, other, vault, or *",
+        ),
+        ("world: backup\nvariant: flood", "unknown variant 'flood' of backup: one of stale_lock"),
+    ):
+        file.write_text(BAD.replace("script.yaml", "../script.yaml").replace("world: local", more))
+        ended = cli("eval", str(file), env={"TMPDIR": str(tmp_path)})
+        assert ended.code == 2
+        assert said in ended.out
+    assert cli("lab", "list").out.count("oikos-eval") == 0

@@ -34,7 +34,7 @@ class Collector:
         self._tail = dict.fromkeys(Stream, b"")
         self._size = dict.fromkeys(Stream, 0)
         self._hash = {stream: hashlib.sha256() for stream in Stream}
-        self._waiting: list[OutputPiece] = []
+        self._waiting: list[tuple[OutputPiece, int]] = []
         self._waiting_bytes = 0
         self._flushed_s = clock.now().boot_s
         self.detail = ""
@@ -54,7 +54,7 @@ class Collector:
         safe, consumed = self._maskers[stream].feed(data)
         self._at[stream] = at + consumed
         if safe:
-            self._keep(stream, at, safe)
+            self._keep(stream, at, safe, at + consumed)
         now_s = self._clock.now().boot_s
         if self._waiting and (self._waiting_bytes >= FLUSH_BYTES or now_s - self._flushed_s >= FLUSH_S):
             await self._flush(now_s)
@@ -66,8 +66,8 @@ class Collector:
             at = self._at.get(stream, 0)
             self._at[stream] = at + consumed
             if safe:
-                self._keep(stream, at, safe)
-        pieces, self._waiting = tuple(self._waiting), []
+                self._keep(stream, at, safe, at + consumed)
+        pieces, self._waiting = tuple(piece for piece, _ in self._waiting), []
         return pieces
 
     def ends(self, stream: Stream) -> tuple[bytes, bytes, int]:
@@ -78,8 +78,8 @@ class Collector:
         """Of all masked output, for stuck detection."""
         return "".join(self._hash[stream].hexdigest()[:16] for stream in Stream)
 
-    def _keep(self, stream: Stream, at: int, safe: bytes) -> None:
-        self._waiting.append(OutputPiece(run_id=self._run_id, stream=stream, offset=at, data=safe))
+    def _keep(self, stream: Stream, at: int, safe: bytes, until: int) -> None:
+        self._waiting.append((OutputPiece(run_id=self._run_id, stream=stream, offset=at, data=safe), until))
         self._waiting_bytes += len(safe)
         self._see(stream, safe)
         if self._feed.listened:
@@ -102,6 +102,7 @@ class Collector:
     async def _flush(self, now_s: float) -> None:
         pieces, self._waiting, self._waiting_bytes = self._waiting, [], 0
         self._flushed_s = now_s
-        # accepted in this order when they are called: one group commit, one fsync
-        writes = [self._store.put_output(piece.run_id, piece.stream, piece.offset, piece.data) for piece in pieces]
-        await asyncio.gather(*writes, self._store.put_resume_offsets(self._run_id, dict(self._at)))
+        # accepted in this order when they are called: one group commit, and each moves its resume offset with it
+        await asyncio.gather(
+            *(self._store.put_output(p.run_id, p.stream, p.offset, p.data, until=until) for p, until in pieces)
+        )

@@ -28,12 +28,21 @@ class Live:
     """Prints one session's events from a cursor until it settles."""
 
     def __init__(
-        self, oikos: Oikos, session_id: str, *, quiet: bool = False, whole: bool = False, cards: bool = False
+        self,
+        oikos: Oikos,
+        session_id: str,
+        *,
+        quiet: bool = False,
+        whole: bool = False,
+        cards: bool = False,
+        patient: bool = True,
     ) -> None:
-        """`cards`: the face shows what waits for a decision itself, so it is not told twice."""
+        """`cards`: the face shows what waits for a decision itself, so it is not told twice. `patient`: a model that is
+        not available is waited for."""
         self.state = State()
         self.session_id = session_id
         self.quiet = quiet
+        self._patient = patient
         self.typed = ""
         """What the person at this terminal just typed: it stands on the screen already."""
         self._oikos = oikos
@@ -88,11 +97,11 @@ class Live:
             self._take(record, show=not self.quiet)
 
     def _settled(self, after: int) -> bool:
-        """A model that is not available is tried again by itself: that is no end."""
+        """A model that is not available is tried again by itself: to the patient that is no end."""
         state = self.state
         if state.seq < after or state.phase not in SETTLED or state.turn:
             return False
-        return not (state.blocked is not None and state.blocked.retry_at is not None)
+        return not (self._patient and state.blocked is not None and state.blocked.retry_at is not None)
 
     async def _pump(self, queue: asyncio.Queue[Item | Exception]) -> None:
         try:

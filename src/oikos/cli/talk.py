@@ -64,7 +64,7 @@ async def _ask(text: str, session: str, *, look: bool, as_json: bool, wait: bool
         else:
             session_id = await oikos.open_session(by, mode="look" if look else "ask")
         chosen[0] = session_id
-        live = Live(oikos, session_id, quiet=as_json, cards=True)
+        live = Live(oikos, session_id, quiet=as_json, cards=True, patient=wait or by.attended)
         await live.skip()
         before, live.typed = live.state.seq, text
         if not as_json:
