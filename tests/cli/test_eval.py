@@ -129,6 +129,7 @@ def test_a_fault_or_variant_that_does_not_exist_fails_its_eval_and_leaves_no_lab
     cli: Cli, manifests: Path, tmp_path: Path
 ) -> None:
     file = manifests / "bad" / "bad.yaml"
+    own = {"TMPDIR": str(tmp_path), "OIKOS_LAB_STATE": str(tmp_path / "labs")}
     for more, said in (
         ("world: bare\nfaults: [{fault: flood, host: box}]", "unknown fault 'flood'"),
         (
@@ -138,7 +139,7 @@ def test_a_fault_or_variant_that_does_not_exist_fails_its_eval_and_leaves_no_lab
         ("world: backup\nvariant: flood", "unknown variant 'flood' of backup: one of stale_lock"),
     ):
         file.write_text(BAD.replace("script.yaml", "../script.yaml").replace("world: local", more))
-        ended = cli("eval", str(file), env={"TMPDIR": str(tmp_path)})
+        ended = cli("eval", str(file), env=own)
         assert ended.code == 2
         assert said in ended.out
-    assert cli("lab", "list").out.count("oikos-eval") == 0
+    assert cli("lab", "list", env=own).out == "no lab is up\n"

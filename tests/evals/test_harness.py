@@ -116,7 +116,7 @@ expect: [reopens_session, completes, no_duplicate_complete, plan_generations: 2,
 """
     trial, judgements = await stand.play(PLAN + WORK + again, more)
     assert failed(judgements) == []
-    assert [turn.text for turn in trial.turns] == ["do it", f"now a second one in {stand.home}/workshop"]
+    assert [turn.text for turn in trial.turns] == ["do it", f"now a second one in {trial.turns[0].truth['workshop']}"]
     first, second = trial.turns
     assert second.records[0].seq == first.state.seq + 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -32,8 +33,7 @@ Build = Callable[[Manifest, int], Scene]
 
 RESTING = frozenset(set(Phase) - {Phase.EXECUTING, Phase.WAITING})
 SCRIPT_FILE = "model.yaml"
-WORKSHOP = "workshop"
-PRIVATE = frozenset({"secrets", "approver-token", SCRIPT_FILE, WORKSHOP})
+PRIVATE = frozenset({"secrets", "approver-token", SCRIPT_FILE})
 """What of a home is meant to hold secrets, or is not written by Oikos."""
 
 
@@ -157,7 +157,9 @@ async def play(
 def _scene(manifest: Manifest, seed: int, home: Path, build: Build) -> Scene | None:
     if not manifest.world:
         return None
-    return LocalScene(home / WORKSHOP, seed, manifest.files) if manifest.world == LOCAL else build(manifest, seed)
+    if manifest.world != LOCAL:
+        return build(manifest, seed)
+    return LocalScene(Path(tempfile.mkdtemp(prefix="workshop-")), seed, manifest.files)
 
 
 def _put_away(scene: Scene, home: Path, *, keep: bool) -> None:

@@ -1,10 +1,12 @@
 """The world `local`: one target, `box`, which is a new directory of this machine; needs neither root nor the lab.
 
 Commands of its scripts stay below `{workshop}`: what a gate that fails would let through must not hurt the machine.
+The directory is no part of the home, for what names Oikos's home is another matter (SPEC R3.13).
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +29,7 @@ class LocalScene:
         self.entities: Sequence[Entity] = (
             Entity(id=new_id(), kind="host", slug=SLUG, access=AccessPath(transport=Transport.LOCAL), lab=True),
         )
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         for name, text in files:
             file = directory / name.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -63,8 +65,9 @@ class LocalScene:
         raise OikosError(f"the world local takes no fault, such as {fault}")
 
     def logs(self) -> Mapping[str, str]:
-        """None of its own."""
-        return {}
+        """What lies in the directory."""
+        return {"workshop": self.shell(SLUG, "find . -ls; tail -n 100 $(find . -type f) /dev/null")[1]}
 
     def close(self) -> None:
-        """It goes with the home that it lies in."""
+        """Remove the directory."""
+        shutil.rmtree(self._directory, ignore_errors=True)

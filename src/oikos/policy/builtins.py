@@ -67,6 +67,11 @@ def _show_variables(walker: Walker, words: list[Word], scene: Scene) -> None:
         if Tag.SECRET in word.tags:
             walker.change("read.secret", word.span, "Prints secret material.", scene, EffectKind.SENSITIVE)
             return
+        if Tag.CREDENTIAL in word.tags:
+            walker.change(
+                "read.variable", word.span, "Prints a variable that holds a secret.", scene, EffectKind.SENSITIVE
+            )
+            return
 
 
 def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:

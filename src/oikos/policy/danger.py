@@ -191,6 +191,18 @@ def in_text(text: str) -> str:
     return found_sql.group() if found_sql else ""
 
 
+_VERB = re.compile(
+    r"(?:[\w-]+[./:-])?(?:destroy|delete|purge|wipe|erase|terminate|factory-?reset|obliterate|unpublish)(?:-[a-z-]+)?|"
+    r"(?:db|migrate|database|cache|queue|sql)[:-](?:drop|reset|wipe|fresh|flush|clean)|sql-drop"
+)
+
+
+def destroying_verb(words: Sequence[Word]) -> str:
+    """A verb of destruction among the first plain arguments of a command whose rules do not know it."""
+    plain = [word.text for word in words if word.literal and not word.text.startswith("-")]
+    return next((text for text in plain[:4] if _VERB.fullmatch(text)), "")
+
+
 def scan_text(walker: Walker, text: str, scene: Scene, span: Span) -> None:
     """Judge a text that could not be parsed."""
     found = in_text(text[:65_536])

@@ -67,6 +67,17 @@ _ACTING = re.compile(
 _SECRETIVE = re.compile(r"(?i)(?:pass|secret|token|key|cred|auth)")
 
 
+_HOLDS = re.compile(
+    r"(?i)(?:^|_)(?:pass|passwd|password|passphrase|pw|secret|token|credentials?|apikey|privkey|jwt)(?:$|_|\d)|"
+    r"(?:password|passwd|secret|token|apikey|api_key|private_key|access_key|master_key|encryption_key)s?$"
+)
+
+
+def holds_secret(name: str) -> bool:
+    """Whether a variable of that name very likely holds a password or token; stricter than `is_secretive`."""
+    return _HOLDS.search(name) is not None
+
+
 def free_for_commands(name: str, value: str | None) -> bool:
     """Whether `name=value` before a command, or exported, changes nothing but looks; `value` None: not literal."""
     if name in _FREE_VALUES:

@@ -209,6 +209,8 @@ class WordMaker:
             tame = _TAME.get(name)
             values = (tame,) if tame and tame.isdigit() and simple else ()
             known = tame is not None
+            if op not in ("+", ":+") and environment.holds_secret(name):
+                extra |= {Tag.CREDENTIAL}
             return Word(
                 HOLE,
                 WordKind.DYNAMIC,

@@ -117,9 +117,12 @@ def assignment(walker: Walker, node: Node, scene: Scene, kind: str) -> None:
 
 def judge_name(walker: Walker, name: str, value: str | None, kind: str, span: Span, scene: Scene) -> None:
     """Judge the name of an assignment."""
-    found = danger.in_text(value) if value and " " in value and kind != "plain" else ""
-    if found:
-        walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
+    if value and " " in value and kind != "plain" and not environment.free_for_commands(name, value):
+        found = danger.in_text(value)
+        if found:
+            walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
+        elif environment.acts_on_shell(name):  # pagers, editors, transports: the value is a command
+            unwrap.hidden(walker, value.lstrip("|!"), scene, span, name)
     if kind == "plain":
         if name in ("BASH_ALIASES", "BASH_CMDS"):
             walker.unclear("env.alias", span, f"{name} changes which program a name stands for.", scene)
@@ -196,9 +199,7 @@ def unknown(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     """A program nobody described."""
     head = words[0]
     walker.unclear("program.unknown", head.span, f"The program {head.text} is not known.", scene)
-    found = danger.in_arguments(words)
-    if found:
-        walker.destroy("danger.argument", span_of(words), f"{danger.NOTE}: {found}.", scene)
+    _danger_args(walker, words, scene)
     _secrets(walker, words[1:], scene)
     return scene.stdin.plus(UNKNOWN)
 
@@ -396,6 +397,8 @@ def _apply_rule(this: Call) -> Flow:
     else:
         effects = rule.effects or ((EffectKind.IRREVERSIBLE,) if risk is Risk.DESTRUCTIVE else ())
         walker.find(this.id, risk, this.span, why, scene, effects, thing)
+        if risk is Risk.CONFIG_MUTATION and rule.lenient:
+            _carried(this)
     if rule.advice:
         walker.report.advice.append(rule.advice)
     tags = frozenset[Tag]().union(scene.stdin.tags, *(word.tags for word in this.words))
@@ -411,6 +414,17 @@ def _apply_rule(this: Call) -> Flow:
     if rule.sink:
         sink(this, flow.tags)
     return flow
+
+
+def _carried(this: Call) -> None:
+    """What a command with open arguments may carry along: a text to run elsewhere, a verb its rules do not know."""
+    scripts = [one for one in this.words[1:] if re.search(r"\s", one.text)]
+    found = danger.in_arguments(scripts)
+    verb = danger.destroying_verb(this.line.args)
+    if found:
+        this.walker.destroy("danger.argument", this.span, f"{danger.NOTE}: {found}.", this.scene)
+    elif verb:
+        this.walker.destroy("danger.verb", this.span, f"`{verb}` says that something is lost for good.", this.scene)
 
 
 def _title(this: Call) -> str:
@@ -455,7 +469,7 @@ def _options(this: Call, *, strict: bool, dry: bool) -> None:
         if option.risk is not Risk.READ_ONLY and not (option.risk is Risk.DESTRUCTIVE and dry):
             why = option.why or f"With {used.name}, {_title(this)} does more than look."
             effects = option.effects or ((EffectKind.IRREVERSIBLE,) if option.risk is Risk.DESTRUCTIVE else ())
-            if option.risk > rule.risk or effects:
+            if option.risk > (Risk.READ_ONLY if dry else rule.risk) or effects:
                 walker.find(
                     f"{this.id}.{used.name.lstrip('-')}",
                     option.risk,
@@ -505,9 +519,8 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
                     )
         case "exec":
             walker.unclear(f"exec.{rule}", word.span, f"{this.name} {what} runs a program.", scene)
-            found = danger.in_text(text)
-            if found:
-                walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
+            if " " in text:
+                unwrap.hidden(walker, text, scene, word.span, what)
         case "noassign":
             if "=" in text or (not word.literal and HOLE in text and word.splits):
                 walker.change(
@@ -558,7 +571,7 @@ def _arguments(this: Call, risk: Risk, dry: bool) -> str:
     rule, line, walker, scene = this.rule, this.line, this.walker, this.scene
     if rule.args is None:
         return ""
-    kinds = _assign_kinds(rule.args, len(line.args))
+    kinds = _kinds(this)
     first = ""
     for index, word in enumerate(line.args):
         arg = kinds[index] if index < len(kinds) else None
@@ -618,12 +631,24 @@ def _assign_kinds(args: Sequence[Arg], count: int) -> list[Arg]:
     return out
 
 
+_SCRIPT_OPTIONS = (
+    "-e", "-f", "-E", "--expression", "--regexp", "--file", "--from-file", "--source", "--exec", "--script", "--script-file",
+)  # fmt: skip
+
+
+def _kinds(this: Call) -> list[Arg]:
+    """The declared kind of each argument given."""
+    args = this.rule.args or ()
+    if len(args) > 1 and args[0].kind in ("text", "sql") and args[1].kind == "read" and this.has(*_SCRIPT_OPTIONS):
+        args = args[1:]  # `grep -e PATTERN FILE`, `sed -f SCRIPT FILE`: every argument is a file
+    return _assign_kinds(args, len(this.line.args))
+
+
 def _content_words(this: Call) -> list[Word]:
     """Words whose files the program may read."""
     quiet = {"text", "int", "sub", "url"}
     words: list[Word] = []
-    args = this.rule.args
-    kinds = _assign_kinds(args, len(this.line.args)) if args is not None else []
+    kinds = _kinds(this)
     for index, word in enumerate(this.line.args):
         if index < len(kinds) and (kinds[index].kind in quiet or "|" in kinds[index].kind):
             continue
@@ -638,7 +663,7 @@ def _content_words(this: Call) -> list[Word]:
 
 def _devices(this: Call) -> bool:
     """Judge raw disks whose contents the program shows."""
-    kinds = _assign_kinds(this.rule.args or (), len(this.line.args))
+    kinds = _kinds(this)
     for word, arg in zip(this.line.args, kinds, strict=False):
         if arg.kind == "read" and any(paths.is_block_device(text) for text in word.spellings()):
             this.walker.change(
@@ -682,6 +707,9 @@ def _danger_args(walker: Walker, words: list[Word], scene: Scene) -> None:
     found = danger.in_arguments(words)
     if found:
         walker.destroy("danger.argument", span_of(words), f"{danger.NOTE}: {found}.", scene)
+    verb = danger.destroying_verb(words[1:])
+    if verb:
+        walker.destroy("danger.verb", span_of(words), f"`{verb}` says that something is lost for good.", scene)
 
 
 def _self_names(walker: Walker, words: list[Word], scene: Scene) -> None:
@@ -759,12 +787,23 @@ def declared(walker: Walker, node: Node, scene: Scene) -> Flow:
                 flags += word.text[1:]
             else:
                 named = True
+                # Written in quotes, the shell still takes it for an assignment, subscript and all.
+                walker.wake(word, scene)
+                quoted, is_assignment, value = word.text.partition("=")
+                if is_assignment:
+                    exports = variant == "export" or "x" in flags
+                    base = quoted.partition("[")[0].removesuffix("+")
+                    judge_name(walker, base, value, "export" if exports else "plain", word.span, scene)
     for arg in node.get("Args", ()):
         if not arg.get("Name"):
             continue
         name = arg["Name"]["Value"]
         exported = variant == "export" or "x" in flags
         if arg.get("Naked") and not arg.get("Value"):
+            if "p" in flags and environment.holds_secret(name):
+                walker.change(
+                    "declare.dump", span, "Prints a variable that holds a secret.", scene, EffectKind.SENSITIVE
+                )
             if (
                 exported
                 and (environment.acts_on_shell(name) or name in walker.variables)

@@ -13,7 +13,7 @@ from oikos.policy.words import HOLE
 # glob match anything they could match, because these tables only ever raise a class.
 _SECRET = re.compile(
     r"""(?:^|/)(?:
-      etc/(?:shadow|gshadow)(?:-|\.\w+)?$ | s?hadow-?$ | gshadow-?$
+      etc/(?:shadow|gshadow)(?:-|\.\w+)?$ | g?shadow-?$ | s?hadow-?$
     | etc/(?:sudoers|sudoers\.d/.+)$
     | \.ssh/(?:id_[^/]*|identity|[^/]*_(?:rsa|dsa|ecdsa|ed25519))(?<!\.pub)$
     | id_(?:rsa|dsa|ecdsa|ed25519)(?:_\w+)?$
@@ -46,6 +46,11 @@ _SECRET = re.compile(
     | var/lib/(?:systemd/random-seed|sss/secrets/.*)$
     )""",
     re.VERBOSE,
+)
+# What a copy of a file is called: packed, dated, numbered, or left behind by an editor or a package manager.
+_COPY = re.compile(
+    r"(?:\.(?:gz|bz2|xz|zst|lz4|lzma|Z|bak|old|orig|save|sav|swp|backup|bkp|copy|tmp|new|dpkg-\w+|rpm(?:save|new|orig)|ucf-\w+|pacnew|pacsave|\d+)"
+    r"|[-._]\d{4}-?\d\d-?\d\d(?:[T_-]?\d+)?|~|-|\s*\(\d\))+$"
 )
 # Things that only look like the names above.
 _HARMLESS = re.compile(r"(?:\.pub|\.example|\.sample|\.template|\.dist|\.env\.example|known_hosts|authorized_keys)$")
@@ -94,9 +99,10 @@ def is_secret(text: str, cwd: str = "") -> bool:
     """Whether a word names secret material; `text` may be `KEY=PATH`, `@PATH` or `host:PATH`."""
     for piece in _pieces(text):
         path = normal(piece, cwd)
-        if _HARMLESS.search(path):
+        original = _COPY.sub("", path)
+        if _HARMLESS.search(path) or _HARMLESS.search(original):
             continue
-        if _SECRET.search(path) or _MEMORY.match(path):
+        if _SECRET.search(path) or _MEMORY.match(path) or (original != path and _SECRET.search(original)):
             return True
         if _SPREAD.search(path) and any(_glob_meets(path, known) for known in _WELL_KNOWN):
             return True

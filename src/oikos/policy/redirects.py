@@ -36,6 +36,10 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
         for word in walker.words(redirect["Word"], scene):
             if op == "<<<":
                 walker.wake(word, scene)
+                if Tag.CREDENTIAL in word.tags:
+                    walker.change(
+                        "read.variable", word.span, "Hands a command a variable that holds a secret.", scene, EffectKind.SENSITIVE
+                    )  # fmt: skip
                 text = word.text if word.literal else None
                 scene = replace(scene, stdin=Flow(word.tags, None if text is None else text + "\n", True))
             elif op in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):

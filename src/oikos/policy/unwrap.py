@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oikos.domain.verdict import EffectKind, Hop, HopKind
+from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
 from oikos.policy import danger
 from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, Tag, Word
@@ -145,6 +145,18 @@ def script(walker: Walker, words: Sequence[Word], scene: Scene, positional: tupl
             if found:
                 walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
     return walker.script(text.replace(HOLE, PLACEHOLDER), scene, span, None)
+
+
+def hidden(walker: Walker, text: str, scene: Scene, span: tuple[int, int], label: str) -> None:
+    """Look into a text that some program will run by itself; only what is destructive there is kept.
+
+    That it runs at all was judged by the caller.
+    """
+    report = walker.report
+    findings, actions, objects = len(report.findings), len(report.actions), len(report.objects)
+    walker.script(text.replace(HOLE, PLACEHOLDER), scene.inside(label), span, None)
+    report.findings[findings:] = [one for one in report.findings[findings:] if one.risk is Risk.DESTRUCTIVE]
+    del report.actions[actions:], report.objects[objects:]
 
 
 def _product(choices: Sequence[Sequence[str]]) -> int:

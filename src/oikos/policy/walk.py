@@ -284,6 +284,7 @@ class Walker:
             variable = self.variables.setdefault(loop["Name"]["Value"], Variable())
             for item in loop.get("Items", ()):
                 for word in self.words(item, scene):
+                    self.wake(word, scene)
                     variable.tags |= word.tags | (NOTHING if word.kind is not WordKind.GLOB else frozenset((Tag.FILE,)))
                     variable.hints.extend(one for one in word.spellings() if one != HOLE)
             if "Items" not in loop:

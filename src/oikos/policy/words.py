@@ -30,6 +30,8 @@ class Tag(enum.StrEnum):
     DECODED = "decoded"
     """Decoded or transformed, so that a reader cannot see what it is."""
     SECRET = "secret"  # a tag, not a password
+    CREDENTIAL = "credential"
+    """An inherited variable that is called like a password."""
     BULK = "bulk"
     """A dump, archive or journal: much data at once."""
 

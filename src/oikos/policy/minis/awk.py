@@ -102,6 +102,8 @@ def check(program: str) -> list[tuple[str, str, str]]:
             elif text == "system":
                 literal = tokens[index + 2][1] if index + 2 < len(tokens) and tokens[index + 2][0] == "string" else ""
                 found.append(("system", "The awk function system runs a command.", _unquote(literal)))
+            elif text == "ARGV" and _chooses_files(tokens, index):
+                found.append(("argv", "The awk program chooses itself which files it reads.", ""))
             elif text == "ENVIRON" and not (
                 index + 2 < len(tokens)
                 and tokens[index + 2][0] == "string"
@@ -140,6 +142,20 @@ def check(program: str) -> list[tuple[str, str, str]]:
         elif kind == "string" and text.startswith(('"/inet', '"/dev/tcp')):
             found.append(("network", "The awk program opens a connection.", ""))
     return found
+
+
+def _chooses_files(tokens: list[tuple[str, str]], index: int) -> bool:
+    """Whether ARGV is assigned to at `index`, or handed to a function that may do so."""
+    texts = [text for _, text in tokens]
+    if {"sub", "gsub", "split", "patsplit", "asort", "asorti"} & set(texts) or texts[index + 1 : index + 2] != ["["]:
+        return True
+    depth, at = 0, index + 1
+    while at < len(texts):
+        depth += (texts[at] == "[") - (texts[at] == "]")
+        at += 1
+        if not depth:
+            break
+    return at < len(texts) and (texts[at] in ("=", "++", "--") or bool(re.fullmatch(r"[-+*/%^]=|\*\*=", texts[at])))
 
 
 def _unquote(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import urllib.parse
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _ACTION = re.compile(
     r"(?i)(?:[?&/=_.-]|^)(?:turn=|cmnd=|cmd=|command=|action=|switch=|state=(?:on|off)|power=|relay/\d\?|webhook|hook/|"
     r"(?:power_?o(?:n|ff)|toggle|reboot|restart|shutdown|poweroff|reset|delete|remove|destroy|drop|flush|purge|clear|kill|stop|enable|disable|upgrade|"
-    r"install|deploy|trigger|exec|execute|quit|reload|unlock|insert|create|logout|unsubscribe|wol|wake|publish|disarm)(?![a-z])|"
+    r"install|deploy|trigger|exec|execute|quit|reload|unlock|insert|create|logout|unsubscribe|wol|wake|publish|disarm|(?:factory|setup|disk|sd|flash|fs)[-_/]?(?:format|default|defaults|erase|wipe)|erase|wipe)(?![a-z])|"
     r"(?:set|update|start|build|run|lock|open|close|write|add|send|arm)(?=[/?]|$)|set=)"
 )
 _SQL_WRITE = re.compile(
@@ -36,7 +37,7 @@ def judge_url(this: Call, word: Word, *, method: str = "GET") -> str:
             _scheme(this, word, scheme.group(1).lower(), text)
             continue
         host = hosts.host_of(text).replace(HOLE, "")
-        rest = re.sub(r"^(?:[a-zA-Z]+://)?[^/?]*", "", text)
+        rest = urllib.parse.unquote(re.sub(r"^(?:[a-zA-Z]+://)?[^/?]*", "", text))
         action = _ACTION.search(rest)
         if action or _SQL_WRITE.search(rest.replace("+", " ")):
             what = action.group().strip("?&/=_.-") if action else "a statement"

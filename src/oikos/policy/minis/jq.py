@@ -1,5 +1,6 @@
 """jq and yq filters: pure, except for what their options load."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re
@@ -11,6 +12,10 @@ from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
+
+
+# Members that hold variables with their values, or a password.
+_HOLDS = re.compile(r"(?i)\.(?:env|envs|environment|\w*(?:password|passwd|passphrase|secret|apikey|api_key|private_?key))\b(?!\s*\|\s*(?:length|keys))")
 
 
 def jq(this: Call) -> Flow | None:
@@ -31,6 +36,10 @@ def jq(this: Call) -> Flow | None:
                         scene,
                         EffectKind.SENSITIVE,
                     )
+            if scene.stdin.piped and _HOLDS.search(text):
+                walker.change(
+                    "jq.secret", word.span, "The filter shows environment variables or passwords.", scene, EffectKind.SENSITIVE
+                )  # fmt: skip
             if "$ENV" in text or "env." in text.replace(".env.", "") or text.strip() in ("env", "$ENV"):
                 walker.change(
                     "jq.env",

@@ -308,6 +308,8 @@ def netcat(this: Call) -> Flow | None:
                 walker.unclear(
                     f"opt.unknown.{this.name}", this.span, f"The option {text} of {this.name} is not known.", scene
                 )
+        if any(re.fullmatch(r"\d+-\d+", text) for text in texts):
+            walker.change("netcat.scan", this.span, "Scans a range of ports.", scene)
         if host and not hosts.is_loopback(host):
             walker.find(
                 "netcat.probe",

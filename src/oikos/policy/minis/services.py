@@ -29,6 +29,12 @@ def carries_access(unit: str) -> bool:
 
 def systemctl(this: Call) -> Flow | None:
     """`systemctl stop ssh` and its like."""
+    if this.sub[:1] == ("show",):
+        for word in this.values("-p", "-P", "--property"):
+            if "Environment" in word.text.split(","):
+                this.walker.change(
+                    "systemctl.environment", word.span, "Shows the environment of a service.", this.scene, EffectKind.SENSITIVE
+                )  # fmt: skip
     if not this.sub or this.sub[0] not in _DOWN:
         return None
     for word in this.line.args:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
-from oikos.policy import danger, judge, unwrap
+from oikos.policy import danger, judge, paths, unwrap
 from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
 
@@ -196,6 +196,11 @@ def su(this: Call) -> Flow | None:
     """`su [options] [-] [USER] [-c TEXT]`."""
     walker, scene = this.walker, this.scene
     text = this.value("-c", "--command", "--session-command")
+    shell = this.value("-s", "--shell")
+    if shell is not None and not (shell.literal and (paths.in_system_bin(shell.text) or "/" not in shell.text)):
+        walker.unclear("su.shell", shell.span, "The shell is a program that is not known.", scene)
+    if text is None and this.name != "su" and this.line.rest:
+        return walker.command(this.line.rest, scene.inside(this.name))
     if text is not None:
         return unwrap.script(walker, [text], scene.inside(this.name))
     walker.change(
@@ -295,6 +300,8 @@ def tmux(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     words = this.words[1:]
     for index, word in enumerate(words):
+        if "#(" in word.text:
+            walker.unclear("tmux.format", word.span, "A format of tmux runs a command.", scene)
         if word.text in ("kill-server", "kill-session"):
             walker.destroy("tmux.kill", word.span, "Ends sessions and every program in them.", scene, EffectKind.OUTAGE)
         found = danger.in_text(re.sub(r"\\n|\\015", "", word.text)) or danger.phrase_at(

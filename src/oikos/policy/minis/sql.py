@@ -104,6 +104,8 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
     names = set(words)
     if first in ("DROP", "TRUNCATE", "DELETE", "PURGE"):
         add(Risk.DESTRUCTIVE, first.lower(), f"{first} deletes data or definitions.")
+    elif first == "SHUTDOWN":
+        add(Risk.DESTRUCTIVE, "shutdown", "Stops the server, and nobody starts it again.")
     elif first == "UPDATE" and "WHERE" not in names:
         add(Risk.DESTRUCTIVE, "update.all", "UPDATE without WHERE changes every row.")
     elif first == "ALTER" and names & {"DROP", "TRUNCATE", "DELETE", "DETACH"}:
@@ -116,12 +118,12 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         add(Risk.DESTRUCTIVE if destroys else Risk.CONFIG_MUTATION, first.lower(), "Runs code inside the database.")
     elif first in _CHANGES:
         add(Risk.CONFIG_MUTATION, first.lower(), f"{first} changes the database or the server.")
-    elif first not in _READS:
+    elif first not in _READS or (first == "START" and words[1:2] != ["TRANSACTION"]):
         add(Risk.CONFIG_MUTATION, "unknown", f"The statement {first or tokens[0][1]!r} is not understood.")
     if first in ("EXPLAIN", "DESCRIBE", "DESC") and names & {"ANALYZE", "ANALYSE"}:
         if names & {"DELETE", "TRUNCATE", "DROP"} or ("UPDATE" in names and "WHERE" not in names):
             add(Risk.DESTRUCTIVE, "explain.analyze", "EXPLAIN ANALYZE executes the statement.")
-        elif names & {"INSERT", "UPDATE", "MERGE", "CREATE"}:
+        elif names & {"INSERT", "UPDATE", "MERGE", "CREATE", "EXECUTE", "CALL", "REFRESH", "DECLARE"}:
             add(Risk.CONFIG_MUTATION, "explain.analyze", "EXPLAIN ANALYZE executes the statement.")
     elif first in ("WITH", "SELECT", "EXPLAIN", "VALUES", "TABLE"):
         if ("DELETE" in names and first == "WITH") or ("TRUNCATE" in names and first == "WITH"):
@@ -151,7 +153,7 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         ):
             name = text.strip('"`').lower()
             if first != "PRAGMA" and name not in _FUNCTIONS:
-                executes = name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml") and any(
+                executes = name in ("lo_unlink", "pg_drop_replication_slot", "pg_promote_drop", "pg_wal_replay_drop") or name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml") and any(
                     re.search(r"(?i)\b(?:drop|truncate|delete)\b", one)
                     for k, one in tokens
                     if k in ("string", "dollar")

@@ -77,3 +77,11 @@ def mkswap(this: Call) -> Flow | None:
             )
             this.walker.report.name("device", word.text, this.scene.place, Risk.DESTRUCTIVE, "format")
     return None
+
+
+def hdparm(this: Call) -> Flow | None:
+    """`hdparm -B DISK` asks, `hdparm -B 127 DISK` sets: a number may stand behind most letters."""
+    for word in this.line.args:
+        if not word.text.startswith("/"):
+            this.walker.change("hdparm.set", word.span, "Changes how a disk works.", this.scene, thing=word.text)
+    return None

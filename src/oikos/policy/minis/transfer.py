@@ -94,6 +94,9 @@ def scp(this: Call) -> Flow | None:
 def rclone(this: Call) -> Flow | None:
     """On-the-fly remotes and secrets that leave."""
     walker, scene = this.walker, this.scene
+    for word in this.line.args:
+        if re.match(r":?[\w.-]+,(?:[^:]*,)?(?:ssh|server_command|\w*command\w*|\w*exec\w*)=", word.text):
+            walker.unclear("rclone.backend", word.span, "An option of this remote runs a program.", scene)
     for word in this.line.args[:-1]:
         target = this.line.args[-1].text
         if (":" in target) and paths.is_secret(word.text):

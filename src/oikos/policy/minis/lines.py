@@ -1,0 +1,36 @@
+"""Command texts of programs with a language of their own: each must be one that only shows something."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from oikos.policy.scene import EMPTY, Flow
+
+if TYPE_CHECKING:
+    from oikos.policy.judge import Call
+
+_SHOWS = {
+    # `report -f FILE` writes, so the letters are listed.
+    "xfs_quota": r"(?:df|report|quota|state|free|print|path|help)(?:\s+-[gpubirahnNtlLvU]+|\s+[\w./][\w./-]*)*",
+    "xfs_db": r"(?:frag|freesp|sb|agf|agi|agfl|info|inode|print|p|label|uuid|version|help|quit|ring|rmapbt)(?:\s+-?\w+)*",
+    "xfs_io": r"(?:stat|statfs|fsmap|fiemap|bmap|lsattr|lsproj|help|quit)(?:\s+-?\w+)*",
+    # Not the running configuration and no technical report: they hold passwords.
+    "vtysh": r"(?:show|sh)(?!\s+(?:run|start|tech|conf))(?:\s+[\w.:/,*-]+)+",
+    "birdc": r"(?:show)(?:\s+[\w.:/,*-]+)+",
+    "smbclient": r"(?:ls|dir|du|pwd|l|allinfo|stat|showacls|volume|queue|help|exit|quit|q)(?:\s+[\w./\\*?-]+)?",
+    "lftp": r"(?:ls|nlist|cls|du|pwd|quit|exit|bye|open|set net:timeout)(?:\s+[\w.:/*?-]+)*",
+}
+"""What a text may be, by program; anything else is not understood."""
+
+
+def lines(this: Call) -> Flow | None:
+    """Options with a command text: `xfs_quota -c TEXT`, `vtysh -c TEXT`, `smbclient -c TEXT`."""
+    shows = re.compile(_SHOWS.get(this.name, r"(?!)"))
+    for word in this.values("-c", "--command", "-e"):
+        parts = re.split(r"[;\n]", word.text) if word.literal else [""]
+        if not any(parts) or not all(shows.fullmatch(part.strip()) for part in parts if part.strip()):
+            this.walker.unclear(
+                f"lines.{this.name}", word.span, f"The text for {this.name} may do more than look.", this.scene
+            )
+    return EMPTY
