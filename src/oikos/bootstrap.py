@@ -23,6 +23,7 @@ from oikos.adapters.clock import SystemClock
 from oikos.adapters.secrets import KnownSecrets, SecretFiles
 from oikos.adapters.store.sql import SqlStore
 from oikos.adapters.wake.local import LocalWake
+from oikos.adapters.worker import Worker
 from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.fleet import Fleet
@@ -110,8 +111,12 @@ async def open_oikos(
     """
     clock = clock or SystemClock()
     parts = await asyncio.to_thread(_parts, config, clock, model, runner)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{new_id()[:8]}"
     # leaving goes backwards: first every task ends, so that none sees its connection or its store close under it
-    async with _closing(parts.model, parts.runner), open_store(config, clock) as store, _children() as tasks:
+    async with (
+        _closing(parts.model, parts.runner), open_store(config, clock) as store, _alive(store, config.home, owner),
+        _children() as tasks,
+    ):  # fmt: skip
         await sync_targets(store, config)
         lab = parts.marked and is_lab_fleet(await store.inventory())
         feed, fleet, wake = Feed(store, clock), Fleet(store, clock), LocalWake()
@@ -129,7 +134,7 @@ async def open_oikos(
         )
         supervisor = Supervisor(
             store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor, prompt=lambda: Prompt(parts.soul),
-            owner=f"{socket.gethostname()}:{os.getpid()}:{new_id()[:8]}", tasks=tasks, report=_report,
+            owner=owner, tasks=tasks, report=_report,
         )  # fmt: skip
         service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, executor=executor)
         oikos = Oikos(
@@ -175,6 +180,19 @@ async def _closing(model: Model, runner: Runner) -> AsyncIterator[None]:
     finally:
         await model.close()
         await runner.close()
+
+
+@asynccontextmanager
+async def _alive(store: Store, home: Path, owner: str) -> AsyncIterator[None]:
+    """Say that this process lives, and free what the dead of this home held: nobody waits for their leases to end."""
+    worker = await asyncio.to_thread(Worker, home / "workers", owner)
+    try:
+        for dead in await asyncio.to_thread(worker.dead):
+            await store.free_leases(dead)
+            await asyncio.to_thread(worker.forget, dead)
+        yield
+    finally:
+        await asyncio.to_thread(worker.close)
 
 
 class _Over(Exception):

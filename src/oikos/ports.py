@@ -203,6 +203,10 @@ class Store(Protocol):
         """Give it back; no error if it is gone."""
         ...
 
+    async def free_leases(self, owner: str) -> None:
+        """Give back the leases of an owner that is proven dead; epochs go on rising."""
+        ...
+
     async def wake(self, session_id: str, reason: str) -> None:
         """Leave a wake row."""
         ...

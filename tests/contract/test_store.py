@@ -162,6 +162,15 @@ async def test_a_worker_that_lost_its_lease_cannot_write(store: SqlStore) -> Non
     assert await put(store, 2, SAID) == 3, "an operator's intent needs no lease"
 
 
+async def test_the_leases_of_a_dead_owner_are_free_at_once_and_epochs_go_on_rising(store: SqlStore) -> None:
+    await store.take_lease("s1", "dead", now_s=0, ttl_s=30)
+    await store.take_lease("s2", "alive", now_s=0, ttl_s=30)
+    await store.free_leases("dead")
+    taken = await store.take_lease("s1", "next", now_s=1, ttl_s=30)
+    assert taken == Lease(session_id="s1", owner="next", epoch=2, until_s=31)
+    assert await store.take_lease("s2", "next", now_s=1, ttl_s=30) is None
+
+
 async def test_a_start_is_journalled_only_while_its_target_is_as_the_gate_saw_it(store: SqlStore) -> None:
     guard = Guard(target_id="e1", mode="ask", exclusive=False)
     atlas = Entity(id="e1", kind="host", slug="atlas")

@@ -368,6 +368,7 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
     verdict, state = q.verdict, q.state
     guarded = plan.guarded(verdict.effects)
     declared = state.status is PlanStatus.APPROVED and plan.declares(q.order.target_id, q.order.command, q.order.stdin)
+    declared = declared and not _file_may_differ(q, plan)
     beyond = () if declared else guarded
     approved = _approved(q, beyond)
     outside = "" if declared or approved is not None else _outside(q, plan, target)
@@ -393,6 +394,25 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
     if verdict.risk is Risk.DESTRUCTIVE:
         return _destructive(q, plan, guarded, beyond, outside)
     return _mutation(q, beyond)
+
+
+RUNS_A_FILE = ("exec.file", "program.path", "shell.source")
+"""Rules of the classifier for a command whose effect lies in a file that the plan does not hold."""
+
+
+def _file_may_differ(q: Question, plan: Plan) -> bool:
+    """Whether a change that the plan does not hold came between the approval and a command that runs a file.
+
+    The approval covered the command's bytes; what the file held then is no longer sure, so it is asked again
+    (security/THREATS T6).
+    """
+    if not any(reason.rule in RUNS_A_FILE for reason in q.verdict.reasons):
+        return False
+    return any(
+        run.mutated and run.generation == plan.generation and run.order.target_id == q.order.target_id
+        and not plan.declares(run.order.target_id, run.order.command, run.order.stdin)
+        for run in q.state.runs.values()
+    )  # fmt: skip
 
 
 def _sealed(q: Question, authority: str) -> Admission:

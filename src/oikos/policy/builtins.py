@@ -256,11 +256,15 @@ def _command(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     return walker.command(rest, scene.inside(words[0].text))
 
 
+_TRAPPED = frozenset("EXIT 0 INT TERM HUP QUIT SIGINT SIGTERM SIGHUP SIGQUIT ERR PIPE".split())
+
+
 def _trap(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     rest = [word for word in words[1:] if word.text != "--"]
     if not rest or rest[0].text in ("-p", "-l", "-P"):
         return _quiet(walker, words, scene)
-    walker.unclear("shell.trap", _span(words), "trap sets a command that runs later.", scene)
+    if not rest[0].literal or not rest[1:] or any(word.text not in _TRAPPED for word in rest[1:]) or rest[0].text == "":
+        walker.unclear("shell.trap", _span(words), "trap sets a command that runs later.", scene)
     if rest[0].text not in ("-", ""):
         code(walker, rest[:1], scene, "trap")
     return EMPTY

@@ -192,7 +192,7 @@ def in_text(text: str) -> str:
 
 
 _VERB = re.compile(
-    r"(?:[\w-]+[./:-])?(?:destroy|delete|purge|wipe|erase|terminate|factory-?reset|obliterate|unpublish)(?:-[a-z-]+)?|"
+    r"(?!ctrl-)(?:[\w-]+[./:-])?(?:destroy|delete|purge|wipe|erase|terminate|factory-?reset|obliterate|unpublish)(?:-[a-z-]+)?|"
     r"(?:db|migrate|database|cache|queue|sql)[:-](?:drop|reset|wipe|fresh|flush|clean)|sql-drop"
 )
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -126,7 +127,8 @@ class WordMaker:
                 flow = self.walker.statements(part.get("Stmts", ()), scene)
                 self.walker.cwd = cwd
                 hints = (flow.text.strip(),) if flow.text else ()
-                return Word(HOLE, WordKind.DYNAMIC, span, not quoted, flow.tags, (), hints)
+                lead = "/" if _prints_path(part.get("Stmts", ())) else ""
+                return Word(lead + HOLE, WordKind.DYNAMIC, span, not quoted, flow.tags, (), hints)
             case "ProcSubst":
                 cwd = self.walker.cwd
                 scene = replace(self.scene, depth=self.scene.depth + 1)
@@ -222,12 +224,15 @@ class WordMaker:
             )
         whole = index is not None and plain_text(index) in ("@", "*")
         texts: tuple[str, ...] = (
-            tuple(variable.values) if variable.complete and variable.values and (simple or whole) else ()
+            tuple(variable.values)
+            if variable.complete and variable.values and not variable.rooted and (simple or whole)
+            else ()
         )
+        path = variable.rooted and variable.complete and simple and all(one[:1] == "/" for one in variable.values)
         dirty = any(re.search(r"[\s*?\[]", value) or not value for value in texts)
         splits = not quoted and (dirty or not texts) and not variable.one_word
         return Word(
-            HOLE,
+            "/" + HOLE if path else HOLE,
             WordKind.DYNAMIC,
             span,
             splits,
@@ -248,6 +253,17 @@ class WordMaker:
         variable = self.walker.variables.get(f"${name}")
         hints = tuple(variable.hints) if variable else ()
         return Word(HOLE, WordKind.DYNAMIC, self.span, not quoted or name == "@", UNKNOWN | extra, (), hints)
+
+
+def _prints_path(statements: Sequence[Node]) -> bool:
+    """Whether a substitution is one command that prints a path from the root, or nothing that begins with a dash."""
+    if len(statements) != 1 or statements[0].get("Redirs") or statements[0].get("Negated"):
+        return False
+    command = statements[0].get("Cmd", {})
+    if command.get("Type") != "CallExpr" or command.get("Assigns"):
+        return False
+    words = [plain_text(word) for word in command.get("Args", ())]
+    return words[:2] in (["command", "-v"], ["readlink", "-f"], ["readlink", "-e"]) or words[:1] == ["which"]
 
 
 def plain_text(word: Node) -> str | None:

@@ -519,8 +519,10 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
                     )
         case "exec":
             walker.unclear(f"exec.{rule}", word.span, f"{this.name} {what} runs a program.", scene)
-            if " " in text:
+            if re.search(r"\s", text):
                 unwrap.hidden(walker, text, scene, word.span, what)
+            elif danger.in_text(text):
+                walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {text}.", scene)
         case "noassign":
             if "=" in text or (not word.literal and HOLE in text and word.splits):
                 walker.change(

@@ -99,6 +99,8 @@ class Variable:
     """Whether `values` is all it can ever be in this script."""
     tags: Tags = NOTHING
     hints: list[str] = field(default_factory=list)
+    rooted: bool = False
+    """Set from a file pattern that begins with a slash as well: its other texts are paths of unknown length."""
     one_word: bool = False
     """A loop variable: the splitting has been done."""
 

@@ -164,6 +164,10 @@ class Walker:
     def _assigned(self, variable: Variable, word: Node) -> None:
         value = plain_text(word) if word else ""
         expanded = expand_braces(value) if value and is_bare(word) else [value]
+        if value and value.startswith("/") and expanded is not None and is_bare(word) and has_glob(value):
+            variable.rooted = True
+            variable.hints.append(value)
+            return
         if value is None or expanded is None or (is_bare(word) and has_glob(value or "")):
             variable.complete = False
             if value:

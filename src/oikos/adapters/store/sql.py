@@ -248,6 +248,10 @@ class SqlStore:
         """Give it back; no error if it is gone."""
         await self._write(lambda transaction: transaction.drop_lease(lease))
 
+    async def free_leases(self, owner: str) -> None:
+        """Give back what an owner held that is known to be dead; epochs go on rising."""
+        await self._execute(sql.FREE_LEASES, (owner,))
+
     async def wake(self, session_id: str, reason: str) -> None:
         """Leave a wake row; one for each reason."""
         await self._execute(sql.PUT_WAKE, (session_id, reason))

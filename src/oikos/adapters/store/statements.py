@@ -115,6 +115,7 @@ PUT_LEASE: Final = """
 INSERT INTO leases (session_id, owner, epoch, until_s) VALUES (?, ?, ?, ?)
 ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, until_s = excluded.until_s"""
 PUT_WAKE: Final = "INSERT INTO wakes (session_id, reason) VALUES (?, ?) ON CONFLICT (session_id, reason) DO NOTHING"
+FREE_LEASES: Final = "UPDATE leases SET owner = '', until_s = 0 WHERE owner = ?"
 WAKES: Final = """
 SELECT session_id, reason FROM wakes
 WHERE NOT EXISTS (SELECT 1 FROM leases WHERE leases.session_id = wakes.session_id AND owner <> '' AND until_s > ?)

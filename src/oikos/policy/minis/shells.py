@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
 from oikos.policy import danger, judge, paths, unwrap
+from oikos.policy.expand import plain_text
 from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
+    from oikos.policy.walk import Walker
 
 _CODE = frozenset(
     "sh bash dash ash zsh ksh mksh fish busybox toybox su sudo doas env eval perl python python3 ruby node php lua awk gawk mawk sed sort find "
@@ -66,6 +69,54 @@ def shell(this: Call) -> Flow | None:
     return _stdin(this)
 
 
+_DEAF = frozenset(
+    "uptime df free du ls stat date hostname uname id who w last lsblk blkid findmnt ip ss ps zpool zfs systemctl journalctl dmesg pvesm pvecm "
+    "pveversion lspci lsusb lscpu smartctl mdadm lvs vgs pvs nproc getent ethtool echo printf test [ true false : set cd sleep which readlink "
+    "realpath basename dirname seq lsof timedatectl hostnamectl loginctl sensors dpkg-query dpkg apt-cache".split()
+)
+"""Programs that never read standard input, so that a script given there is read by its shell alone."""
+_DEAF_SUBS = frozenset("status list ls config ps images stats info version top df logs get".split())
+_DEAF_BY_SUB = frozenset("pct qm docker podman lxc incus kubectl virsh".split())
+_FILE_READERS = frozenset("cat head tail wc".split())
+
+
+def _keeps_stdin(walker: Walker, text: str) -> bool:
+    """Whether no command of a script fed on standard input could eat a part of it, so that the rest means something else."""
+    tree = walker.parser.parse(text, walker.dialect).tree
+    return tree is not None and all(_leaves_stdin(one, False) for one in tree.get("Stmts", ()))
+
+
+def _leaves_stdin(node: object, own: bool) -> bool:
+    """`own`: standard input is a pipe or file of its own, not the script."""
+    if isinstance(node, list):
+        return all(_leaves_stdin(one, own) for one in node)
+    if not isinstance(node, dict):
+        return True
+    if any(one.get("Op") in ("<", "<<", "<<-", "<<<", "<>", "<&") for one in node.get("Redirs", ())):
+        own = True
+    match node.get("Type"):
+        case "BinaryCmd" if node.get("Op") in ("|", "|&"):
+            return _leaves_stdin(node["X"], own) and _leaves_stdin(node["Y"], True)
+        case "CallExpr" if node.get("Args") and not own and not _is_deaf([plain_text(one) for one in node["Args"]]):
+            return False
+        case _:
+            return all(_leaves_stdin(value, own) for value in node.values())
+
+
+def _is_deaf(words: list[str | None]) -> bool:
+    while words and words[0] in ("sudo", "command", "nice"):
+        words = words[1:]
+    if not words or words[0] is None:
+        return False
+    head = words[0].rsplit("/", 1)[-1]
+    if head in _DEAF_BY_SUB:
+        return len(words) > 1 and words[1] in _DEAF_SUBS
+    if head in _FILE_READERS:
+        last = words[-1] if len(words) > 1 else None
+        return last is not None and last.startswith("/")
+    return head in _DEAF
+
+
 def _stdin(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     if not scene.stdin.piped:
@@ -78,9 +129,14 @@ def _stdin(this: Call) -> Flow | None:
         )
         walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND'")
         return EMPTY
-    unwrap.fed(walker, this.span, scene, this.name)
-    if scene.stdin.text is not None:
-        return walker.script(scene.stdin.text, replace(scene.inside(this.name), stdin=EMPTY), this.span, None)
+    text = scene.stdin.text
+    if text is None or scene.stdin.tags or not _keeps_stdin(walker, text):
+        unwrap.fed(walker, this.span, scene, this.name)
+    if text is not None:
+        given = (Word(this.name, span=this.span), *this.line.args, *this.line.rest) if this.has("-s") else None
+        return walker.script(
+            text, replace(scene.inside(this.name), stdin=EMPTY, positional=given), this.span, None
+        )
     return EMPTY
 
 
@@ -139,9 +195,23 @@ def parallel(this: Call) -> Flow | None:
             if found:
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
         return EMPTY
+    if inputs and all(word.literal and not word.text.startswith("::") for word in inputs) and len(inputs) <= 16:
+        if not any(re.search(r"\{[^}]", word.text) for word in words):
+            return _each(this, words, inputs)
     given: Tags = frozenset() if inputs and all(word.literal for word in inputs) else scene.stdin.tags | {Tag.UNKNOWN}
     filled = [_fill(word, "{}", given) for word in words]
     return unwrap.script(walker, filled, scene.inside("parallel"))
+
+
+def _each(this: Call, words: list[Word], inputs: list[Word]) -> Flow:
+    """The text once for every literal input, quoted as parallel quotes it."""
+    flow = EMPTY
+    if not any("{}" in word.text for word in words):
+        words = [*words, Word("{}", span=this.span)]
+    for one in inputs:
+        filled = [replace(word, text=word.text.replace("{}", shlex.quote(one.text)), body=None) for word in words]
+        flow = unwrap.script(this.walker, filled, this.scene.inside("parallel"))
+    return flow
 
 
 def env(this: Call) -> Flow | None:

@@ -1,0 +1,47 @@
+"""Commands that an independent examiner wrote, never seen when the rules were: none of them may pass as a look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oikos.domain.verdict import Risk
+from oikos.policy.classify import Classifier
+from tests.policy.corpora import Row, read_rows
+
+ROWS = read_rows(Path(__file__).parent / "heldout" / "dangerous.tsv")
+EVERY = 9
+"""The quick run takes each ninth row."""
+
+
+def _passing_as_looks(classifier: Classifier, rows: list[Row]) -> list[str]:
+    return [
+        row.command
+        for row in rows
+        if not row.borderline and classifier.classify(row.command).risk is Risk.READ_ONLY
+    ]
+
+
+def test_a_sample_of_unseen_changes_is_never_taken_for_looks(classifier: Classifier) -> None:
+    assert _passing_as_looks(classifier, ROWS[::EVERY]) == []
+    assert len(ROWS) > 4000
+
+
+@pytest.mark.slow
+def test_no_unseen_change_is_ever_taken_for_a_look(classifier: Classifier) -> None:
+    assert _passing_as_looks(classifier, ROWS) == []
+
+
+@pytest.mark.slow
+def test_most_unseen_destruction_is_called_destruction(classifier: Classifier) -> None:
+    rows = [row for row in ROWS if row.label is Risk.DESTRUCTIVE and not row.borderline]
+    missed = [row.command for row in rows if classifier.classify(row.command).risk is not Risk.DESTRUCTIVE]
+    assert len(missed) <= 0.08 * len(rows), missed[:20]
+
+
+@pytest.mark.slow
+def test_few_unseen_changes_are_called_destruction(classifier: Classifier) -> None:
+    rows = [row for row in ROWS if row.label is Risk.CONFIG_MUTATION and not row.borderline]
+    over = [row.command for row in rows if classifier.classify(row.command).risk is Risk.DESTRUCTIVE]
+    assert len(over) <= 0.02 * len(rows), over[:20]
