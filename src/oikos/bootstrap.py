@@ -125,21 +125,27 @@ async def open_oikos(
         known = parts.secrets
         model, runner = parts.model, parts.runner
         executor = Executor(
-            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet, secrets=known,
-            hints=parts.hints, tasks=tasks,
+            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet,
+            secrets=known, hints=parts.hints, tasks=tasks,
         )  # fmt: skip
         tools = Tools(store=store, clock=clock, classify=classify, fleet=fleet, executor=executor)
         nomos = Nomos(
-            model=model, tools=tools, executor=executor, feed=feed, clock=clock, secrets=known, budgets=budgets or budgets_of(config)
+            model=model,
+            tools=tools,
+            executor=executor,
+            feed=feed,
+            clock=clock,
+            secrets=known,
+            budgets=budgets or budgets_of(config),
         )
         supervisor = Supervisor(
-            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor, prompt=lambda: Prompt(parts.soul),
-            owner=owner, tasks=tasks, report=_report,
+            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor,
+            prompt=lambda: Prompt(parts.soul), owner=owner, tasks=tasks, report=_report,
         )  # fmt: skip
         service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, executor=executor)
         oikos = Oikos(
-            config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet, runner=runner,
-            model=model, wake=wake, classify=classify, secrets=parts.files, lab=lab, tasks=tasks,
+            config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet,
+            runner=runner, model=model, wake=wake, classify=classify, secrets=parts.files, lab=lab, tasks=tasks,
         )  # fmt: skip
         if work:
             tasks.create_task(supervisor.run(only))
@@ -167,7 +173,8 @@ def _parts(config: Config, clock: Clock, model: Model | None, runner: Runner | N
     files = secret_files(config, known)
     return _Parts(
         runner=runner or make_runner(config, clock, files), model=model or make_model(config, clock),
-        classifier=make_classifier(config) if config.texts("policy.rules") else None, hints=Hints(), soul=soul_of(config), secrets=known, files=files,
+        classifier=make_classifier(config) if config.texts("policy.rules") else None, hints=Hints(),
+        soul=soul_of(config), secrets=known, files=files,
         marked=(config.home / LAB_MARK).is_file(),
     )  # fmt: skip
 
@@ -231,7 +238,7 @@ def _report(session_id: str, error: Exception) -> None:
     log.error("turn failed", session_id=session_id, exc_info=error)
 
 
-# ---- parts ------------------------------------------------------------------------------------------------------------------
+# ---- parts ----------------------------------------------------------------------------------------------------
 
 
 def prepare_home(home: Path) -> None:
@@ -244,7 +251,9 @@ def prepare_home(home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         info = home.lstat()
     except OSError as error:
-        raise ConfigError(f"the home {home} cannot be made ({error.strerror}): set OIKOS_HOME to a directory of yours") from None
+        raise ConfigError(
+            f"the home {home} cannot be made ({error.strerror}): set OIKOS_HOME to a directory of yours"
+        ) from None
     if info.st_uid != os.geteuid():
         raise ConfigError(f"the home {home} belongs to another user: set OIKOS_HOME to a directory of yours")
     if info.st_mode & 0o077:
@@ -260,8 +269,8 @@ def is_lab_fleet(inventory: Inventory) -> bool:
 def budgets_of(config: Config) -> Budgets:
     """The configured limits per plan."""
     return Budgets(
-        iterations=config.number("limits.iterations"), tokens=config.number("limits.tokens"), runs=config.number("limits.runs"),
-        wall_s=config.number("limits.wall_s"),
+        iterations=config.number("limits.iterations"), tokens=config.number("limits.tokens"),
+        runs=config.number("limits.runs"), wall_s=config.number("limits.wall_s"),
     )  # fmt: skip
 
 
@@ -386,7 +395,9 @@ def make_model(config: Config, clock: Clock) -> Model:
 
             base_url, name = config.text("model.base_url"), config.text("model.name")
             if not base_url or not name:
-                raise ConfigError("model.kind is provider: set model.base_url and model.name (an OpenAI-compatible endpoint)")
+                raise ConfigError(
+                    "model.kind is provider: set model.base_url and model.name (an OpenAI-compatible endpoint)"
+                )
             deadlines = Deadlines(first_s=config.number("model.timeout_s"))
             key = resolve_secret(config.text("model.api_key"))
             return Provider(endpoint(base_url, name, key=key, deadlines=deadlines), clock=clock)
@@ -405,7 +416,7 @@ def make_model(config: Config, clock: Clock) -> Model:
             return RunbookBrain([book for directory in directories for book in load_runbooks(directory)])
 
 
-# ---- the fleet of the configuration -------------------------------------------------------------------------------------------
+# ---- the fleet of the configuration ----------------------------------------------------------------------------
 
 
 async def sync_targets(store: Store, config: Config) -> None:
@@ -445,9 +456,12 @@ def entity_of(target: Target, parent: str, known: Entity | None, entity_id: str)
     if known is not None and known.access is not None:
         access = replace(access, host_keys=known.access.host_keys, support=known.access.support)
     guest = target.transport in ("pct", "docker")
-    kind = target.kind if target.kind != "host" or not guest else {"pct": "lxc", "docker": "container"}[target.transport]
+    kind = (
+        target.kind if target.kind != "host" or not guest else {"pct": "lxc", "docker": "container"}[target.transport]
+    )
     base = known or Entity(id=entity_id, kind=kind, slug=target.name)
-    return replace(base, kind=kind, parent=parent if guest or target.parent else "", mode=Mode(target.mode), access=access,
+    return replace(base, kind=kind, parent=parent if guest or target.parent else "", mode=Mode(target.mode),
+                   access=access,
                    aliases=target.aliases, gone=False)  # fmt: skip
 
 

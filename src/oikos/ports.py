@@ -118,9 +118,19 @@ class Store(Protocol):
     """Event streams, runs with output, facts, consents, leases and wakes. Every call is one whole transaction."""
 
     async def append(
-        self, session_id: str, expected_seq: int, events: Sequence[Event], *, at: Instant, actor: str,
-        epoch: int | None = None, wake: str = "", phase: str = "", waiting_for: str = "",
-        output: Sequence[OutputPiece] = (), guard: Guard | None = None,
+        self,
+        session_id: str,
+        expected_seq: int,
+        events: Sequence[Event],
+        *,
+        at: Instant,
+        actor: str,
+        epoch: int | None = None,
+        wake: str = "",
+        phase: str = "",
+        waiting_for: str = "",
+        output: Sequence[OutputPiece] = (),
+        guard: Guard | None = None,
     ) -> int:
         """Append events after `expected_seq`; returns the new last seq once it is durable.
 
@@ -148,8 +158,9 @@ class Store(Protocol):
         """Newest first by activity."""
         ...
 
-    async def runs(self, *, session_id: str | None = None, run_id: str | None = None, limit: int = 100,
-                   unfinished: bool = False) -> Sequence[RunRow]:
+    async def runs(
+        self, *, session_id: str | None = None, run_id: str | None = None, limit: int = 100, unfinished: bool = False
+    ) -> Sequence[RunRow]:
         """Runs, newest first; `unfinished` keeps only those without an outcome."""
         ...  # fmt: skip
 
@@ -212,7 +223,7 @@ class Store(Protocol):
         ...
 
     async def take_wakes(self) -> Sequence[tuple[str, str]]:
-        """(session id, reason) rows that no live lease covers; they are removed by `clear_wake` after the turn began."""
+        """(session id, reason) rows that no live lease covers; `clear_wake` removes them as a turn begins."""
         ...
 
     async def clear_wake(self, session_id: str) -> None:
@@ -414,7 +425,9 @@ class Model(Protocol):
         """For people and the log, such as `runbook` or `gpt-local`."""
         ...
 
-    def stream(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> AsyncIterator[TextDelta | Retrying | Reply]:
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> AsyncIterator[TextDelta | Retrying | Reply]:
         """Ask; yields deltas and at last exactly one Reply.
 
         Raises:
@@ -428,6 +441,7 @@ class Model(Protocol):
 
 
 # ---- the rest -------------------------------------------------------------------------------------------------------
+
 
 class Classify(Protocol):
     """Parse in a bounded thread pool and classify; never raises (a crash is a destructive verdict)."""

@@ -13,7 +13,12 @@ from oikos.policy import default_classifier
 
 CLASSIFIER = default_classifier()
 RULE = TaughtRule(
-    id="abcdef0123456789", argv=("mytool", "status", "--json"), targets=("t1",), risk=Risk.READ_ONLY, by="anna", at_s=0.0
+    id="abcdef0123456789",
+    argv=("mytool", "status", "--json"),
+    targets=("t1",),
+    risk=Risk.READ_ONLY,
+    by="anna",
+    at_s=0.0,
 )
 
 
@@ -43,7 +48,10 @@ def test_another_target_was_not_taught() -> None:
     assert judged("mytool status --json", "t2") == CLASSIFIER.classify("mytool status --json")
 
 
-@pytest.mark.parametrize("text", ["mytool status --json > /etc/passwd", "mytool status --json; rm -rf /srv", "mytool status --json | tee /etc/x"])
+@pytest.mark.parametrize(
+    "text",
+    ["mytool status --json > /etc/passwd", "mytool status --json; rm -rf /srv", "mytool status --json | tee /etc/x"],
+)
 def test_what_the_classifier_knows_is_never_taught_away(text: str) -> None:
     built_in, verdict = CLASSIFIER.classify(text), judged(text)
     worst = max(reason.risk for reason in built_in.reasons if not reason.rule.startswith("program.unknown"))
@@ -51,7 +59,9 @@ def test_what_the_classifier_knows_is_never_taught_away(text: str) -> None:
     assert verdict.risk > Risk.READ_ONLY
 
 
-@pytest.mark.parametrize("text", ["rm -rf /srv", "ls -la", "mytool a | mytool b", "mytool $x", "sudo mytool a > /etc/x", "mytool 'a"])
+@pytest.mark.parametrize(
+    "text", ["rm -rf /srv", "ls -la", "mytool a | mytool b", "mytool $x", "sudo mytool a > /etc/x", "mytool 'a"]
+)
 def test_only_one_unknown_simple_command_can_be_taught(text: str) -> None:
     assert isinstance(teachable(CLASSIFIER.classify(text)), Refusal)
 
@@ -65,7 +75,11 @@ def test_an_unknown_option_of_a_known_program_can_be_taught() -> None:
 def test_teaching_never_lowers_a_text_that_merely_contains_the_taught_command(tail: str) -> None:
     text = f"mytool status --json {tail}"
     built_in, verdict = CLASSIFIER.classify(text), judged(text)
-    others = [reason.risk for reason in built_in.reasons if not reason.rule.startswith(("program.unknown", "opt.unknown", "sub.unknown"))]
+    others = [
+        reason.risk
+        for reason in built_in.reasons
+        if not reason.rule.startswith(("program.unknown", "opt.unknown", "sub.unknown"))
+    ]
     assert verdict.risk >= max(others, default=Risk.READ_ONLY)
     if verdict.risk is Risk.READ_ONLY:
         assert not verdict.has(EffectKind.UNCLASSIFIED)

@@ -19,6 +19,7 @@ class Row:
     command: str
     label: Risk
     why: str
+    kind: str
     corpus: str
 
     @property
@@ -41,5 +42,6 @@ def read_rows(path: Path) -> list[Row]:
         if len(fields) != 6 or fields[3] not in set(Risk) or not fields[1]:
             continue
         command = re.sub(r"\\(.)", lambda found: _ESCAPES[found.group(1)], fields[1])
-        rows.append(Row(id=fields[0], command=command, label=Risk(fields[3]), why=fields[4], corpus=path.stem))
+        label, why, kind = Risk(fields[3]), fields[4], fields[5]
+        rows.append(Row(id=fields[0], command=command, label=label, why=why, kind=kind, corpus=path.stem))
     return rows

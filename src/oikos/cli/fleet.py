@@ -47,7 +47,9 @@ async def _list() -> None:
         how = str(route) if route is not None else "no way in"
         facts = len(inventory.facts.get(entity.id, {}))
         gone = "  gone" if entity.gone else ""
-        click.echo(f"{safe(entity.slug):<20} {entity.kind:<10} {entity.mode:<7} {how}{support} · {facts} facts{gone}{trust}")
+        click.echo(
+            f"{safe(entity.slug):<20} {entity.kind:<10} {entity.mode:<7} {how}{support} · {facts} facts{gone}{trust}"
+        )
 
 
 @fleet.command()
@@ -70,15 +72,29 @@ async def _add(host: str, name: str, user: str, port: int, key: Path | None, via
         inventory = await store.inventory()
         known = next((e for e in inventory.entities.values() if host == e.slug), None)
         entity = known or _new(host, name, user, port, key, via, inventory)
-        if entity.access is not None and entity.access.key and not Path(entity.access.key).expanduser().is_file():
-            raise TargetError(f"{entity.slug}: there is no key file {entity.access.key}: correct the path, or make one with ssh-keygen")
+        if not await asyncio.to_thread(_has_key, entity):
+            raise TargetError(
+                f"{entity.slug}: there is no key file {_key_of(entity)}: correct the path, or make one with ssh-keygen"
+            )
         entity = await _trusted(entity, inventory, enroller, yes=yes)
         entity = await _tested(entity, inventory, enroller)
         await store.put_entity(entity)
 
 
+def _key_of(entity: Entity) -> str:
+    return entity.access.key if entity.access is not None else ""
+
+
+def _has_key(entity: Entity) -> bool:
+    """Whether the named key file is there; no name means the agent or the default keys."""
+    key = _key_of(entity)
+    return not key or Path(key).expanduser().is_file()
+
+
 def _new(host: str, name: str, user: str, port: int, key: Path | None, via: str, inventory: Inventory) -> Entity:
-    match = re.fullmatch(r"(?:(?P<user>[A-Za-z0-9._-]+)@)?(?P<address>\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?", host)
+    match = re.fullmatch(
+        r"(?:(?P<user>[A-Za-z0-9._-]+)@)?(?P<address>\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?", host
+    )
     if match is None or match["address"].startswith("-") or (match["user"] or "").startswith("-"):
         raise ConfigError(f"{host!r} is no host: write [user@]address[:port]")
     address = match["address"].strip("[]")
@@ -88,8 +104,8 @@ def _new(host: str, name: str, user: str, port: int, key: Path | None, via: str,
     if any(e.slug == slug for e in inventory.entities.values()):
         raise ConfigError(f"there is a {slug} already: choose another --name, or `oikos fleet list`")
     access = AccessPath(
-        transport=Transport.SSH, address=address, port=port or int(match["port"] or 22), user=user or match["user"] or "root",
-        key=str(key.expanduser().absolute()) if key is not None else "", via=via,
+        transport=Transport.SSH, address=address, port=port or int(match["port"] or 22),
+        user=user or match["user"] or "root", key=str(key.expanduser().absolute()) if key is not None else "", via=via,
     )  # fmt: skip
     return Entity(id=new_id(), kind="host", slug=slug, access=access)
 
@@ -105,7 +121,9 @@ async def _trusted(entity: Entity, inventory: Inventory, enroller: Enroller, *, 
         click.echo(f"  {key.fingerprint}  {key.public.partition(' ')[0]}")
     if not yes:
         if not sys.stdin.isatty():
-            raise TargetError(f"{entity.slug}: its host keys are not trusted yet: compare them on its console, then repeat with --trust")
+            raise TargetError(
+                f"{entity.slug}: its host keys are not trusted yet: compare them on its console, repeat with --trust"
+            )
         if not click.confirm("Do these belong to your machine?", default=False):
             raise OikosError(f"{entity.slug} was not trusted; nothing was changed")
     return replace(entity, access=replace(access, host_keys=tuple(key.public for key in offered)))
@@ -116,7 +134,9 @@ def _route(inventory: Inventory, entity: Entity) -> Route:
     route = replace(inventory, entities={**inventory.entities, entity.id: entity}).route(entity)
     if route is None:
         via = entity.access.via if entity.access is not None else ""
-        raise ConfigError(f"{entity.slug}: the way to it leads over {via or 'nothing'}, which Oikos does not know: add that first")
+        raise ConfigError(
+            f"{entity.slug}: the way to it leads over {via or 'nothing'}, which Oikos does not know: add that first"
+        )
     return route
 
 
@@ -126,14 +146,17 @@ async def _tested(entity: Entity, inventory: Inventory, enroller: Enroller) -> E
     assert entity.access is not None, "only entities with an access path are tested"
     who = f" as {safe(found.identity.hostname)}" if found.identity is not None else ""
     why = f": {safe(found.reason)}" if found.reason else ""
-    click.echo(f"{'✓' if found.support is Support.FULL else '!'} {safe(entity.slug)} answers{who}; support {found.support}{why}")
+    mark = "✓" if found.support is Support.FULL else "!"
+    click.echo(f"{mark} {safe(entity.slug)} answers{who}; support {found.support}{why}")
     return replace(entity, identity=found.identity, access=replace(entity.access, support=found.support))
 
 
 @fleet.command()
 @click.argument("names", nargs=-1)
 @click.option("--yes", is_flag=True, help="Trust without asking. Compare the fingerprints first.")
-@click.option("--changed", is_flag=True, help="Also replace keys that are enrolled: the machine was rebuilt, and you know it.")
+@click.option(
+    "--changed", is_flag=True, help="Also replace keys that are enrolled: the machine was rebuilt, and you know it."
+)
 def trust(names: tuple[str, ...], yes: bool, changed: bool) -> None:
     """Show the new fingerprints of all hosts (or NAMES) at once, and trust them with one answer."""
     asyncio.run(_trust(names, yes=yes, changed=changed))
@@ -184,7 +207,11 @@ async def _trust(names: Sequence[str], *, yes: bool, changed: bool) -> None:
 
 
 def _choose(inventory: Inventory, names: Sequence[str], *, changed: bool) -> list[Entity]:
-    ssh = [e for e in inventory.entities.values() if e.access is not None and e.access.transport is Transport.SSH and not e.gone]
+    ssh = [
+        e
+        for e in inventory.entities.values()
+        if e.access is not None and e.access.transport is Transport.SSH and not e.gone
+    ]
     for name in names:
         if not any(entity.slug == name for entity in ssh):
             known = ", ".join(sorted(entity.slug for entity in ssh)) or "none"
@@ -206,7 +233,7 @@ async def _mode(name: str, mode: Mode) -> None:
     if config.text("operator.role") != "admin":
         raise OikosError("only an admin sets a target's mode")
     if name in config.targets:
-        raise ConfigError(f"{name} is configured in {config.path}: set mode = \"{mode}\" in [targets.{name}] there")
+        raise ConfigError(f'{name} is configured in {config.path}: set mode = "{mode}" in [targets.{name}] there')
     async with open_store(config) as store:
         entity = await _entity(store, name)
         await store.put_entity(replace(entity, mode=mode))

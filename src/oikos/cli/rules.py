@@ -23,13 +23,26 @@ from oikos.domain.verdict import Risk
 @click.command()
 @click.argument("command", required=False)
 @click.option("--jsonl", is_flag=True, help='Read {"id","command"} a line from standard input, write a verdict a line.')
-@click.option("--teach", type=click.Choice(["read_only", "config_mutation"]), default=None, help="Teach what an unknown COMMAND counts as.")
-@click.option("--target", "targets", multiple=True, help="With --teach: on this target only; may be given more than once.")
+@click.option(
+    "--teach",
+    type=click.Choice(["read_only", "config_mutation"]),
+    default=None,
+    help="Teach what an unknown COMMAND counts as.",
+)
+@click.option(
+    "--target", "targets", multiple=True, help="With --teach: on this target only; may be given more than once."
+)
 @click.option("--phrase", default="", help="With --teach: the typed phrase, when no terminal asks for it.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the taught rules.")
 @click.option("--remove", default="", help="Remove the taught rule whose id begins so.")
 def classify(
-    command: str | None, jsonl: bool, teach: str | None, targets: tuple[str, ...], phrase: str, list_rules: bool, remove: str
+    command: str | None,
+    jsonl: bool,
+    teach: str | None,
+    targets: tuple[str, ...],
+    phrase: str,
+    list_rules: bool,
+    remove: str,
 ) -> None:
     """Say how risky COMMAND is, with every reason; or teach what an unknown one counts as."""
     if list_rules or remove:
@@ -53,7 +66,11 @@ def classify(
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--jsonl", is_flag=True, help='Read {"id","text"} a line from standard input, write {"id","verdict","reason"} a line.')
+@click.option(
+    "--jsonl",
+    is_flag=True,
+    help='Read {"id","text"} a line from standard input, write {"id","verdict","reason"} a line.',
+)
 def assent(text: str | None, jsonl: bool) -> None:
     """Say whether TEXT would approve a pending plan without destructive steps, and why."""
     from oikos.domain import assent as grammar
@@ -88,7 +105,9 @@ async def _teach(command: str, risk: Risk, names: tuple[str, ...], typed: str) -
         rule = await Teaching(store, SystemClock(), new_id).teach(verdict, risk, targets, by, typed)
         if isinstance(rule, Refusal):
             raise OikosError(rule.text)
-        click.echo(f"✓ rule {rule.id[:8]}: {command} counts as {risk} on {', '.join(names)}; `oikos classify --rules` lists it")
+        click.echo(
+            f"✓ rule {rule.id[:8]}: {command} counts as {risk} on {', '.join(names)}; `oikos classify --rules` lists it"
+        )
 
 
 async def _rules(remove: str) -> None:
@@ -110,7 +129,9 @@ async def _rules(remove: str) -> None:
             click.echo("No rule was taught.")
         for rule in rules:
             names = ", ".join(entity.slug if (entity := inventory.get(t)) is not None else t[:8] for t in rule.targets)
-            click.echo(f"{rule.id[:8]}  {when(rule.at_s)}  {rule.by}  {rule.risk} on {names}: {safe(' '.join(rule.argv))}")
+            click.echo(
+                f"{rule.id[:8]}  {when(rule.at_s)}  {rule.by}  {rule.risk} on {names}: {safe(' '.join(rule.argv))}"
+            )
 
 
 def _text(row: Mapping[str, object], key: str) -> str:

@@ -14,8 +14,8 @@ from oikos.domain.instant import Instant
 from oikos.domain.inventory import Fact
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import RunOrder, RunReport
-from oikos.domain.value import dataclass
 from oikos.domain.teaching import TaughtRule
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Effect, NamedObject, Risk
 
 

@@ -28,8 +28,8 @@ from oikos.domain.plan import (
 )
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.state import TERMINAL, RunState, State, run_key
-from oikos.domain.value import dataclass
 from oikos.domain.teaching import taught_by
+from oikos.domain.value import dataclass
 from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
 
 __all__ = ["Admission", "NeedsApproval", "NeedsTypedConfirmation", "Outcome", "Question", "admit", "admit_probe"]

@@ -46,15 +46,23 @@ def teachable(verdict: Verdict) -> tuple[str, ...] | Refusal:
     """The one command of a text that may be taught, or why it may not."""
     unknown = [reason for reason in verdict.reasons if _is_unknown(reason)]
     if not unknown:
-        return Refusal(code=Code.WRONG_STATE, text="The classifier knows this command; only unknown programs, subcommands and options are taught.")
+        return Refusal(
+            code=Code.WRONG_STATE,
+            text="The classifier knows this command; only unknown programs, subcommands and options are taught.",
+        )
     worse = [reason for reason in verdict.reasons if reason.risk > Risk.READ_ONLY and not _is_unknown(reason)]
     if worse:
         return Refusal(code=Code.WRONG_STATE, text=f"Teaching would not help: {worse[0].text} [{worse[0].rule}]")
     if len(verdict.actions) != 1 or verdict.actions[0].place:
-        return Refusal(code=Code.WRONG_STATE, text="Teach one simple command at a time, without pipes, wrappers or other machines.")
+        return Refusal(
+            code=Code.WRONG_STATE, text="Teach one simple command at a time, without pipes, wrappers or other machines."
+        )
     argv = _literal(verdict.actions[0])
     if argv is None:
-        return Refusal(code=Code.WRONG_STATE, text="The command has words that only the shell will know: teach it with literal words.")
+        return Refusal(
+            code=Code.WRONG_STATE,
+            text="The command has words that only the shell will know: teach it with literal words.",
+        )
     return argv
 
 

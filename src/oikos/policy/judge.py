@@ -215,8 +215,7 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
         and args[-1].known in _HELP
         and all(word.literal and re.fullmatch(r"[a-z][\w-]*", word.text) for word in args[:-1])
     ):
-        subs = tuple(word.text for word in args[:-1])
-        if not subs or (program.subs and any(key[: len(subs)] == subs[: len(key)] for key in program.subs)):
+        if _asks_for_help(program, tuple(word.text for word in args[:-1])):
             _note(walker, f"{name}.help", words, f"{name} only prints its help or version.", scene)
             return EMPTY
     rule, line, sub, trouble = resolve(walker, name, program, words, scene)
@@ -228,6 +227,17 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
     if emits:
         flow = flow.plus(emits)
     return flow
+
+
+def _asks_for_help(program: Program, subs: tuple[str, ...]) -> bool:
+    """Whether `PROGRAM SUBS… --help` can only be a call for help."""
+    if not subs:
+        return True
+    whole = next((subs[:n] for n in range(len(subs), 0, -1) if subs[:n] in program.subs), ())
+    if whole and len(whole) < len(subs):
+        # More words: an inner command would get the option (`docker run alpine reboot --help`).
+        return all(rule.wraps is None and rule.handler != "dockerrun" for rule in program.subs[whole])
+    return any(key[0] == subs[0] for key in program.subs)
 
 
 def resolve(
@@ -523,6 +533,11 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
                 unwrap.hidden(walker, text, scene, word.span, what)
             elif danger.in_text(text):
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {text}.", scene)
+        case "env":
+            name, equals, value = text.partition("=")
+            known = value if word.literal else None
+            if not (equals and HOLE not in name and environment.free_for_commands(name, known)):
+                walker.unclear(f"env.{rule}", word.span, f"The variable {name} may change what the command does.", scene)
         case "noassign":
             if "=" in text or (not word.literal and HOLE in text and word.splits):
                 walker.change(

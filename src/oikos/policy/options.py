@@ -126,9 +126,11 @@ def _one(line: Line, word: Word, words: list[Word], at: int, table: Mapping[str,
         option = table.get("-" + letter)
         after = letters[index + 1 :]
         if option is None:
-            line.used.append(Used("-" + letter, None, None, word))
-            if rule.lenient == "*=" and index == 0 and not after and at < len(words):
-                return at + (not words[at].text.startswith("-"))
+            takes = rule.lenient == "*=" and index == 0 and not after and at < len(words)
+            takes = takes and not words[at].text.startswith("-")
+            line.used.append(Used("-" + letter, None, words[at] if takes else None, word))
+            if takes:
+                return at + 1
             if not rule.lenient or letter == "\0":
                 return at
             continue

@@ -31,7 +31,7 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
         op = redirect["Op"]
         number = redirect.get("N", {}).get("Value", "")
         if op in ("<<", "<<-"):
-            scene = replace(scene, stdin=here_document(walker, redirect, scene))
+            scene = replace(scene, stdin=replace(here_document(walker, redirect, scene), here=True))
             continue
         for word in walker.words(redirect["Word"], scene):
             if op == "<<<":
@@ -41,7 +41,7 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                         "read.variable", word.span, "Hands a command a variable that holds a secret.", scene, EffectKind.SENSITIVE
                     )  # fmt: skip
                 text = word.text if word.literal else None
-                scene = replace(scene, stdin=Flow(word.tags, None if text is None else text + "\n", True))
+                scene = replace(scene, stdin=Flow(word.tags, None if text is None else text + "\n", True, here=True))
             elif op in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):
                 # `2>&1` and `>&-` move or close descriptors.
                 silent = silent or (op == ">&" and number in ("", "1") and word.text in ("2", "-"))

@@ -19,6 +19,8 @@ class Flow:
     """The literal text, when the script itself says it."""
     piped: bool = False
     """Whether the script connects it to anything at all."""
+    here: bool = False
+    """Whether it is a here-document or here-string: what a reader of the text sees is what is read."""
     file: bool = False
     """Whether it is a file named in the text (`< FILE`), not what another command wrote."""
 

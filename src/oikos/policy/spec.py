@@ -118,7 +118,7 @@ OBJECTS = frozenset(
 )
 """Argument kinds that name an object (SPEC R3.5)."""
 _KINDS = OBJECTS | frozenset(
-    "any text path read out exec url script sql noassign int sub secret name target remote".split()
+    "any text path read out exec env url script sql noassign int sub secret name target remote".split()
 )
 
 _TOKEN = re.compile(

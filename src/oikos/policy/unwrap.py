@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
 from oikos.policy import danger
+from oikos.policy.findings import Report
 from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, Tag, Word
 
@@ -152,11 +153,12 @@ def hidden(walker: Walker, text: str, scene: Scene, span: tuple[int, int], label
 
     That it runs at all was judged by the caller.
     """
-    report = walker.report
-    findings, actions, objects = len(report.findings), len(report.actions), len(report.objects)
-    walker.script(text.replace(HOLE, PLACEHOLDER), scene.inside(label), span, None)
-    report.findings[findings:] = [one for one in report.findings[findings:] if one.risk is Risk.DESTRUCTIVE]
-    del report.actions[actions:], report.objects[objects:]
+    report, walker.report = walker.report, Report()
+    try:
+        walker.script(text.replace(HOLE, PLACEHOLDER), scene.inside(label), span, None)
+    finally:
+        report.findings.extend(one for one in walker.report.findings if one.risk is Risk.DESTRUCTIVE)
+        walker.report = report
 
 
 def _product(choices: Sequence[Sequence[str]]) -> int:

@@ -24,7 +24,7 @@ _WHERE = {
     "scp": "transfer", "rclone": "transfer", "dockerrun": "containers", "inspect": "containers", "kubeget": "containers",
     "compose": "containers", "apiwrite": "containers", "pvesh": "proxmox", "pctset": "proxmox", "openssl": "crypto", "less": "pagers", "vim": "pagers",
     "visudo": "pagers",
-    "busctl": "services", "make": "code", "aptopts": "packages", "debugfs": "storage", "hdparm": "storage", "lines": "lines", "parted": "storage", "mkswap": "storage", "setcap": "files", "grep": "files", "wg": "network", "modprobe": "files", "printenv": "files", "restic": "transfer", "ghapi": "http",
+    "busctl": "services", "make": "code", "aptopts": "packages", "debugfs": "storage", "hdparm": "storage", "lines": "lines", "complete": "lines", "parted": "storage", "mkswap": "storage", "setcap": "files", "grep": "files", "wg": "network", "modprobe": "files", "printenv": "files", "restic": "transfer", "ghapi": "http",
     "push": "vcs", "sysctl": "services",
     "miller": "tools", "nmap": "tools", "smartctl": "tools", "ntpq": "tools", "dc": "tools", "envsubst": "tools", "browser": "tools",
 }  # fmt: skip

@@ -34,3 +34,13 @@ def lines(this: Call) -> Flow | None:
                 f"lines.{this.name}", word.span, f"The text for {this.name} may do more than look.", this.scene
             )
     return EMPTY
+
+
+def complete(this: Call) -> Flow | None:
+    """Rules that hold only with all their arguments: `gluster volume heal VOLUME info` looks, without `info` it heals."""
+    needed = sum(arg.required for arg in this.rule.args or ())
+    if len(this.line.args) < needed:
+        this.walker.unclear(
+            f"arg.few.{this.id}", this.span, f"{this.name} with fewer words does something else.", this.scene
+        )
+    return None

@@ -130,7 +130,7 @@ def _stdin(this: Call) -> Flow | None:
         walker.report.advice.append(f"give the command: {this.name} -c 'COMMAND'")
         return EMPTY
     text = scene.stdin.text
-    if text is None or scene.stdin.tags or not _keeps_stdin(walker, text):
+    if text is None or not scene.stdin.here or scene.stdin.tags or not _keeps_stdin(walker, text):
         unwrap.fed(walker, this.span, scene, this.name)
     if text is not None:
         given = (Word(this.name, span=this.span), *this.line.args, *this.line.rest) if this.has("-s") else None
@@ -269,7 +269,11 @@ def su(this: Call) -> Flow | None:
     shell = this.value("-s", "--shell")
     if shell is not None and not (shell.literal and (paths.in_system_bin(shell.text) or "/" not in shell.text)):
         walker.unclear("su.shell", shell.span, "The shell is a program that is not known.", scene)
-    if text is None and this.name != "su" and this.line.rest:
+    if this.name == "runuser" and not this.has("-u", "--user"):  # then it reads its words as su does
+        words = [word for word in this.line.rest if word.text != "-"][1:]
+        if text is None and len(words) == 2 and words[0].text in ("-c", "--command"):
+            text = words[1]
+    elif text is None and this.name != "su" and this.line.rest:
         return walker.command(this.line.rest, scene.inside(this.name))
     if text is not None:
         return unwrap.script(walker, [text], scene.inside(this.name))
