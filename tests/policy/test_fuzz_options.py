@@ -1,5 +1,6 @@
 """The option reader under random tables and argument lists: it ends, loses no word, and fails closed."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 from hypothesis import given, settings
@@ -10,7 +11,20 @@ from oikos.policy import options
 from oikos.policy.spec import Rule, parse_options
 from oikos.policy.words import HOLE, Word, WordKind
 
-TOKENS = ("-a", "-[bcd]", "-o:out", "-i::text", "--all", "--out=out", "--color=?text", "-#", "--del!!", "-f!", "-xyz", "-n:int")
+TOKENS = (
+    "-a",
+    "-[bcd]",
+    "-o:out",
+    "-i::text",
+    "--all",
+    "--out=out",
+    "--color=?text",
+    "-#",
+    "--del!!",
+    "-f!",
+    "-xyz",
+    "-n:int",
+)
 TABLE, _ = parse_options(" ".join(TOKENS), {}, "fuzz")
 PIECES = st.sampled_from(
     ("-", "--", "-a", "-ab", "-abo", "-ofile", "-o", "--all", "--al", "--out", "--out=x", "--color", "--color=no", "-5", "--del",

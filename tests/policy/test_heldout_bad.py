@@ -1,5 +1,6 @@
 """Commands that an independent examiner wrote, never seen when the rules were: none of them may pass as a look."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,9 +18,7 @@ EVERY = 9
 
 def _passing_as_looks(classifier: Classifier, rows: list[Row]) -> list[str]:
     return [
-        row.command
-        for row in rows
-        if not row.borderline and classifier.classify(row.command).risk is Risk.READ_ONLY
+        row.command for row in rows if not row.borderline and classifier.classify(row.command).risk is Risk.READ_ONLY
     ]
 
 

@@ -1,5 +1,6 @@
 """Mutations of the rules: what a rule refuses must be missed by some example or row when the rule no longer says so."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import random
@@ -74,9 +75,7 @@ def witnesses(knowledge: Knowledge, corpora: list[Row]) -> dict[str, list[str]]:
     return by_word
 
 
-def _survivors(
-    chosen: list[Mutant], classifier: Classifier, witnesses: dict[str, list[str]]
-) -> list[str]:
+def _survivors(chosen: list[Mutant], classifier: Classifier, witnesses: dict[str, list[str]]) -> list[str]:
     alive = []
     for mutant in chosen:
         changed = Classifier(ShfmtParser(), Knowledge([*_files(), (Path("mutant.toml"), mutant.text)]))

@@ -150,7 +150,7 @@ class Supervisor:
 
     async def _watched(self, log: SessionLog, reason: str) -> None:
         """One turn, with its lease kept alive, ended at once when the session is stopped or the lease is lost."""
-        turn = self._tasks.create_task(_quietly(self._nomos.turn(log, reason)))
+        turn = self._tasks.create_task(_quietly(lambda: self._nomos.turn(log, reason)))
         keeper = self._tasks.create_task(self._keep(log.lease))
         stop = self._tasks.create_task(self._until_stopped(log.session_id, log.state.seq))
         try:
@@ -219,10 +219,10 @@ def decide_events(state: State, tick: Tick, clock: Clock) -> bool:
     return bool(getattr(decision, "events", ()))
 
 
-async def _quietly(turn: Coroutine[None, None, None]) -> Exception | None:
+async def _quietly(turn: Callable[[], Coroutine[None, None, None]]) -> Exception | None:
     """Await a turn; its error is a value, so that one session's failure does not end the others."""
     try:
-        await turn
+        await turn()
     except Exception as error:  # any defect: it is reported and the session is blocked, never silently idle
         return error
     return None

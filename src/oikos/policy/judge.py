@@ -537,7 +537,9 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
             name, equals, value = text.partition("=")
             known = value if word.literal else None
             if not (equals and HOLE not in name and environment.free_for_commands(name, known)):
-                walker.unclear(f"env.{rule}", word.span, f"The variable {name} may change what the command does.", scene)
+                walker.unclear(
+                    f"env.{rule}", word.span, f"The variable {name} may change what the command does.", scene
+                )
         case "noassign":
             if "=" in text or (not word.literal and HOLE in text and word.splits):
                 walker.change(

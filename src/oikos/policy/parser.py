@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 MAX_TEXT_BYTES = 65_536
 """Longer texts are not parsed: they cannot be understood (SPEC R4.4: limits count bytes)."""
-MAX_TOKENS = 3_000
+MAX_TOKENS = 2_000
 """Texts with more places where a word could end are not parsed: their tree would be larger than the walk accepts."""
 MAX_TREE_BYTES = 4_000_000
 """A syntax tree above this size is dropped: it holds far more nodes than the walk would accept."""

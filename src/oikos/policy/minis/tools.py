@@ -23,7 +23,9 @@ _MILLER_VERBS = frozenset(
     "unflatten uniq unspace unsparsify sec2gmt filter put".split()
 )
 """Verbs of Miller that only transform records; `tee`, `split` and `case -f` are not among them."""
-_MILLER_REACH = re.compile(r"\b(?:system|exec|os_type|hostname)\s*\(|\b(?:tee|emit\w*|dump|edump|print\w*)\b[^;{}]*(?:>|\|)")
+_MILLER_REACH = re.compile(
+    r"\b(?:system|exec|os_type|hostname)\s*\(|\b(?:tee|emit\w*|dump|edump|print\w*)\b[^;{}]*(?:>|\|)"
+)
 _SMART_LOG = re.compile(
     r"(?:error|selftest|selective|directory|scttemp|scttempsts|scttemphist|scterc|background|sasphy|sataphy|farm|zdevstat|tapealert|envrep|genstats|"
     r"ssd|defects|devstat|gplog|smartlog|nvmelog|xerror|xselftest)(?:,(?:0x[\da-fA-F]+|\d+)(?:[-+]\d*)?)*(?:,(?:error|selftest))?"
@@ -48,7 +50,10 @@ def miller(this: Call) -> Flow | None:
             start = False
             if not word.literal or text not in _MILLER_VERBS:
                 walker.unclear(
-                    "mlr.verb", word.span, f"The verb {text.replace(HOLE, '…')} of mlr writes files or is not known.", scene
+                    "mlr.verb",
+                    word.span,
+                    f"The verb {text.replace(HOLE, '…')} of mlr writes files or is not known.",
+                    scene,
                 )
                 break
         if _MILLER_REACH.search(text):
@@ -71,9 +76,16 @@ def nmap(this: Call) -> Flow | None:
 def smartctl(this: Call) -> Flow | None:
     """`-l scterc,70,70` and its like set what they seem to print."""
     for word in this.values("-l", "--log"):
-        if not word.literal or not _SMART_LOG.fullmatch(word.text) or re.match(r"scterc,|scttempint|.*,reset", word.text):
+        if (
+            not word.literal
+            or not _SMART_LOG.fullmatch(word.text)
+            or re.match(r"scterc,|scttempint|.*,reset", word.text)
+        ):
             this.walker.change(
-                "smartctl.log", word.span, f"The log {word.text.replace(HOLE, '…')} sets something or is not known.", this.scene
+                "smartctl.log",
+                word.span,
+                f"The log {word.text.replace(HOLE, '…')} sets something or is not known.",
+                this.scene,
             )
     return None
 
@@ -83,7 +95,10 @@ def ntpq(this: Call) -> Flow | None:
     for word in this.values("-c"):
         if not word.literal or not _NTP_ASKS.fullmatch(word.text.strip()):
             this.walker.unclear(
-                "ntpq.command", word.span, f"The command {word.text.replace(HOLE, '…')} of {this.name} is not a question.", this.scene
+                "ntpq.command",
+                word.span,
+                f"The command {word.text.replace(HOLE, '…')} of {this.name} is not a question.",
+                this.scene,
             )
     return None
 
