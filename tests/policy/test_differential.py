@@ -1,6 +1,5 @@
 """The list of commands in a verdict, against what a real bash starts: stub programs write down how they were called."""
 
-# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import random

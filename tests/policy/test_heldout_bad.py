@@ -1,6 +1,6 @@
 """Commands that an independent examiner wrote, never seen when the rules were: none of them may pass as a look."""
 
-# ruff: noqa: E501 - tables and sentences read better on one line
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Mutations of the rules: what a rule refuses must be missed by some example or row when the rule no longer says so."""
 
-# ruff: noqa: E501 - tables and sentences read better on one line
+
 from __future__ import annotations
 
 import random

@@ -244,3 +244,16 @@ def test_reasons_are_values(classifier: Classifier) -> None:
     assert classifier.classify("touch a").reasons == (
         Reason(rule="touch", risk=Risk.CONFIG_MUTATION, span=(0, 7), text="Makes a file or directory."),
     )
+
+
+def test_a_command_that_reaches_for_the_controllers_port_or_socket_is_destructive() -> None:
+    from oikos.policy.classify import own_names
+    from oikos.policy.knowledge import load
+    from oikos.policy.parser import ShfmtParser
+
+    names = own_names(home="/srv/oikos-home", socket="/run/o.sock", port=8790)
+    classifier = Classifier(ShfmtParser(), load(), self_names=names)
+    for text in ("curl -s http://127.0.0.1:8790/x", "cat /srv/oikos-home/a", "curl --unix-socket /run/o.sock http://h/"):
+        assert classifier.classify(text).risk is Risk.DESTRUCTIVE, text
+    assert classifier.classify("curl -s http://nas.lan:8790/x").risk is Risk.READ_ONLY
+    assert classifier.classify("curl -s http://127.0.0.1:87901/x").risk is Risk.READ_ONLY

@@ -21,6 +21,11 @@ _SHORT_CHARS = 200
 DEFAULT_SELF_NAMES = frozenset(("oikos",))
 
 
+def own_names(*, home: str, socket: str = "", port: int | None = None) -> frozenset[str]:
+    """What names the controller in a command (SPEC R3.13): itself, its folder, its socket, its port on this machine."""
+    return DEFAULT_SELF_NAMES | {one for one in (home, socket, f":{port}" if port else "") if one}
+
+
 class Classifier:
     """Says how risky a command text is (SPEC §4). Holds a cache; otherwise without state."""
 

@@ -214,10 +214,10 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
         args
         and args[-1].known in _HELP
         and all(word.literal and re.fullmatch(r"[a-z][\w-]*", word.text) for word in args[:-1])
+        and _asks_for_help(program, tuple(word.text for word in args[:-1]))
     ):
-        if _asks_for_help(program, tuple(word.text for word in args[:-1])):
-            _note(walker, f"{name}.help", words, f"{name} only prints its help or version.", scene)
-            return EMPTY
+        _note(walker, f"{name}.help", words, f"{name} only prints its help or version.", scene)
+        return EMPTY
     rule, line, sub, trouble = resolve(walker, name, program, words, scene)
     if trouble:
         return scene.stdin.plus(UNKNOWN)
@@ -753,7 +753,11 @@ def _self_names(walker: Walker, words: list[Word], scene: Scene) -> None:
 def names_self(text: str, names: frozenset[str]) -> str:
     """The name of the controller that stands in a word, or the empty string."""
     for name in names:
-        if name.startswith(("/", "~")):
+        if name.startswith(":"):  # the port of its faces, on this machine
+            here = r"(?:^|\blocalhost|\b127(?:\.\d+){3}|\[::1\]|\b0\.0\.0\.0)"
+            if re.search(here + re.escape(name) + r"(?!\d)", text):
+                return name
+        elif name.startswith(("/", "~")):
             path, where = paths.normal(text), paths.normal(name)
             if (
                 path == where

@@ -82,9 +82,11 @@ def kubeget(this: Call) -> Flow | None:
     full = output is not None and not re.fullmatch(r"name|wide", output.text)
     if output is not None and re.match(r"[\w-]+-file(?:=|$)", output.text):
         walker.unclear("kubectl.template", output.span, "The template stands in a file that is not shown here.", scene)
-    if full and output is not None and re.match(r"json$|yaml$", output.text):
-        if this.has("-f", "--filename") or any(word.text == unwrap.PLACEHOLDER for word in this.line.args):
-            walker.change("kubectl.secret", this.span, "What is printed in full may be a secret.", scene, EffectKind.SENSITIVE)
+    unseen = this.has("-f", "--filename") or any(word.text == unwrap.PLACEHOLDER for word in this.line.args)
+    if unseen and full and output is not None and output.text in ("json", "yaml"):
+        walker.change(
+            "kubectl.secret", this.span, "What is printed in full may be a secret.", scene, EffectKind.SENSITIVE
+        )
     for word in this.line.args:
         for text in word.spellings():
             if re.search(r"(?i)(?:^|,)secrets?(?:[./,]|$)|sealedsecret|^all,secret", text) and (
