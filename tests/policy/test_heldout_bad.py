@@ -1,4 +1,4 @@
-"""Commands that an independent examiner wrote, never seen when the rules were: none of them may pass as a look."""
+"""Dangerous commands an examiner wrote. Rules were mended against them since: they guard, they do not measure."""
 
 
 from __future__ import annotations

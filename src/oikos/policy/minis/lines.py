@@ -1,5 +1,6 @@
 """Command texts of programs with a language of their own: each must be one that only shows something."""
 
+# ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
 import re

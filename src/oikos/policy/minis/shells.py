@@ -134,9 +134,7 @@ def _stdin(this: Call) -> Flow | None:
         unwrap.fed(walker, this.span, scene, this.name)
     if text is not None:
         given = (Word(this.name, span=this.span), *this.line.args, *this.line.rest) if this.has("-s") else None
-        return walker.script(
-            text, replace(scene.inside(this.name), stdin=EMPTY, positional=given), this.span, None
-        )
+        return walker.script(text, replace(scene.inside(this.name), stdin=EMPTY, positional=given), this.span, None)
     return EMPTY
 
 
@@ -195,9 +193,9 @@ def parallel(this: Call) -> Flow | None:
             if found:
                 walker.destroy("danger.argument", word.span, f"{danger.NOTE}: {found}.", scene)
         return EMPTY
-    if inputs and all(word.literal and not word.text.startswith("::") for word in inputs) and len(inputs) <= 16:
-        if not any(re.search(r"\{[^}]", word.text) for word in words):
-            return _each(this, words, inputs)
+    plain = not any(re.search(r"\{[^}]", word.text) for word in words)
+    if plain and 0 < len(inputs) <= 16 and all(one.literal and not one.text.startswith("::") for one in inputs):
+        return _each(this, words, inputs)
     given: Tags = frozenset() if inputs and all(word.literal for word in inputs) else scene.stdin.tags | {Tag.UNKNOWN}
     filled = [_fill(word, "{}", given) for word in words]
     return unwrap.script(walker, filled, scene.inside("parallel"))
