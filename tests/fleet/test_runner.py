@@ -59,7 +59,7 @@ async def test_an_exit_code_arrives_as_it_is(fleet: FleetRunner, way: tuple[Enti
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 async def test_a_signal_is_told_as_a_signal(fleet: FleetRunner, way: tuple[Entity, bool], number: int) -> None:
-    # a child that dies before its watcher was started may be reaped on the side: then only 128+n is known (supervise.sh)
+    # a child that dies before its watcher starts may be reaped on the side: then only 128+n is known (supervise.sh)
     outcome, _ = await end(fleet, way, f"ulimit -c 0; echo x; sleep 0.3; kill -{number} $$")
     assert outcome == Signalled(signal=number)
 

@@ -1,6 +1,5 @@
 """Dangerous commands an examiner wrote. Rules were mended against them since: they guard, they do not measure."""
 
-
 from __future__ import annotations
 
 from pathlib import Path

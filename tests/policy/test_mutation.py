@@ -1,6 +1,5 @@
 """Mutations of the rules: what a rule refuses must be missed by some example or row when the rule no longer says so."""
 
-
 from __future__ import annotations
 
 import random

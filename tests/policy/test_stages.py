@@ -253,7 +253,11 @@ def test_a_command_that_reaches_for_the_controllers_port_or_socket_is_destructiv
 
     names = own_names(home="/srv/oikos-home", socket="/run/o.sock", port=8790)
     classifier = Classifier(ShfmtParser(), load(), self_names=names)
-    for text in ("curl -s http://127.0.0.1:8790/x", "cat /srv/oikos-home/a", "curl --unix-socket /run/o.sock http://h/"):
+    for text in (
+        "curl -s http://127.0.0.1:8790/x",
+        "cat /srv/oikos-home/a",
+        "curl --unix-socket /run/o.sock http://h/",
+    ):
         assert classifier.classify(text).risk is Risk.DESTRUCTIVE, text
     assert classifier.classify("curl -s http://nas.lan:8790/x").risk is Risk.READ_ONLY
     assert classifier.classify("curl -s http://127.0.0.1:87901/x").risk is Risk.READ_ONLY

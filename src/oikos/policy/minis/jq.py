@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 # Members that hold variables with their values, or a password.
-_HOLDS = re.compile(r"(?i)\.(?:env|envs|environment|\w*(?:password|passwd|passphrase|secret|apikey|api_key|private_?key))\b(?!\s*\|\s*(?:length|keys))")
+_HOLDS = re.compile(
+    r"(?i)\.(?:env|envs|environment|\w*(?:password|passwd|passphrase|secret|apikey|api_key|private_?key))\b(?!\s*\|\s*(?:length|keys))"
+)
 
 
 def jq(this: Call) -> Flow | None:

@@ -153,10 +153,18 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         ):
             name = text.strip('"`').lower()
             if first != "PRAGMA" and name not in _FUNCTIONS:
-                executes = name in ("lo_unlink", "pg_drop_replication_slot", "pg_promote_drop", "pg_wal_replay_drop") or name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml") and any(
-                    re.search(r"(?i)\b(?:drop|truncate|delete)\b", one)
-                    for k, one in tokens
-                    if k in ("string", "dollar")
+                executes = name in (
+                    "lo_unlink",
+                    "pg_drop_replication_slot",
+                    "pg_promote_drop",
+                    "pg_wal_replay_drop",
+                ) or (
+                    name in ("query_to_xml", "dblink_exec", "dblink", "cursor_to_xml")
+                    and any(
+                        re.search(r"(?i)\b(?:drop|truncate|delete)\b", one)
+                        for k, one in tokens
+                        if k in ("string", "dollar")
+                    )
                 )
                 add(
                     Risk.DESTRUCTIVE if executes else Risk.CONFIG_MUTATION,
