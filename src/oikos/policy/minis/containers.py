@@ -137,6 +137,11 @@ def compose(this: Call) -> Flow | None:
 def apiwrite(this: Call) -> Flow | None:
     """`kubectl apply -f -` with text from the network."""
     walker, scene = this.walker, this.scene
+    for word in this.words:
+        if word.text.endswith(":NoExecute"):
+            walker.destroy(
+                "kubectl.taint.evict", word.span, "Evicts the workloads of the node.", scene, EffectKind.OUTAGE
+            )
     files = this.values("-f", "--filename", "-k", "--kustomize")
     if any(word.text in ("-", "/dev/stdin") for word in files) and Tag.NETWORK in scene.stdin.tags:
         walker.destroy(
