@@ -176,8 +176,8 @@ async def test_the_spool_of_a_finished_run_is_given_back(household: Open) -> Non
         await house.say("make it")
         state = await house.approve()
         assert not isinstance(state, Refusal)
-    notes = [name for name in os.listdir(house.oikos.config.home / "runs") if not name.startswith(".")]
-    assert notes == []
+        runs = house.oikos.config.home / "runs"
+        await until_async(lambda: not [name for name in os.listdir(runs) if name[0] != "."], "the end of all notes")
 
 
 async def test_a_run_followed_by_the_next_process_shows_its_whole_output(household: Open) -> None:

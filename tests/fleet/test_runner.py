@@ -145,7 +145,7 @@ async def test_endless_output_is_stopped_by_the_kill_limit(fleet: FleetRunner, w
 async def test_stop_kills_the_whole_group(fleet: FleetRunner, way: tuple[Entity, bool]) -> None:
     entity, supervised = way
     made, sink, states = (
-        order(entity, "sleep 50 & sleep 60", number=next(_numbers), supervised=supervised),
+        order(entity, f"sleep 5{os.getpid()} & sleep 6{os.getpid()}", number=next(_numbers), supervised=supervised),
         Collect(),
         [],
     )
@@ -153,7 +153,8 @@ async def test_stop_kills_the_whole_group(fleet: FleetRunner, way: tuple[Entity,
 
     async def stop() -> None:
         await until_async(lambda: sink.details, "the claim")
-        found = await until_async(lambda: _running("sleep\x0050") + _running("sleep\x0060"), "both sleeps")
+        mine = (f"sleep\x005{os.getpid()}", f"sleep\x006{os.getpid()}")  # other tests and lab hosts sleep too
+        found = await until_async(lambda: _running(mine[0]) + _running(mine[1]), "both sleeps")
         pids.extend(found)
         states.append(await fleet.kill(made, route_to(entity)))
 
