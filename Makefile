@@ -26,7 +26,7 @@ $(RUN): requirements/run.txt requirements/build.txt $(INPUTS)
 	@$(PYTHON) tools/setup.py run
 	@touch $(RUN)
 
-demo: $(RUN) ## the whole story on two real hosts, in a lab made for it (root or sudo)
+demo: $(RUN) ## the whole story on a real host, in a lab made for it (root or sudo)
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then exec sudo -n $(BIN)/python -B $(BIN)/oikos demo; fi; exec $(BIN)/oikos demo
 
 test: $(DEV) ## the quick tests (everything but those marked slow)
