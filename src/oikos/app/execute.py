@@ -53,9 +53,6 @@ BUSY_WAIT_S = 30.0
 BUSY_POLL_S = 0.25
 STOP_GRACE_S = 1.0
 """How long a killed read may take to end by itself."""
-OVERLAP_S = 0.1
-"""The outcome of a run shorter than this becomes durable while the model is asked. During a longer one an operator may
-have spoken: that is looked at first, for a halt comes before any model call (SPEC R1.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,9 +323,9 @@ class Executor:
         )  # fmt: skip
         seen = seen_as("run", run.key, answer.seen)
         told = ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=live.order.run_id, seen=seen)
-        if report.duration_s < OVERLAP_S:
+        if not await log.overtaken():  # the outcome becomes durable while the model is asked
             log.append_soon(finished, told, output=pieces, then=lambda: self._forget(live.order, live.route))
-        else:
+        else:  # an operator spoke during the run: a halt comes before any model call (SPEC R1.8)
             await log.append_outcome(finished, told, output=pieces)
             self._forget(live.order, live.route)
         return replace(answer, told=True)

@@ -87,6 +87,10 @@ class SessionLog:
         """Whether the operator wrote since the model was asked."""
         return self.prompt is not None and self.prompt.said > self.heard
 
+    async def overtaken(self) -> bool:
+        """Whether somebody else appended since the last look."""
+        return bool(await self._store.load(self.session_id, after=self._base.seq))
+
     async def refresh(self) -> State:
         """Take in what others appended.
 
