@@ -237,9 +237,13 @@ def _keygen(path: Path, kind: str) -> None:
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it ended meanwhile
+        return found
+    for task in tasks:
         try:
-            found += [int(word) for word in task.read_text().split()]
+            found += [int(word) for word in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
         except OSError:
             continue
     return found

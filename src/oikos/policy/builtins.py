@@ -222,6 +222,12 @@ def _eval(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 
 def _source(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     tags = frozenset[Tag]().union(*(word.tags for word in words))
+    if len(words) > 1 and words[1].text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        tags |= scene.stdin.tags
+    if len(words) > 1:
+        from oikos.policy import unwrap
+
+        unwrap.written(walker, words[1], scene)
     if tags & {Tag.NETWORK, Tag.DECODED}:
         walker.destroy(
             "exec.fetched",
@@ -263,8 +269,7 @@ def _trap(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     rest = [word for word in words[1:] if word.text != "--"]
     if not rest or rest[0].text in ("-p", "-l", "-P"):
         return _quiet(walker, words, scene)
-    if not rest[0].literal or not rest[1:] or any(word.text not in _TRAPPED for word in rest[1:]) or rest[0].text == "":
-        walker.unclear("shell.trap", _span(words), "trap sets a command that runs later.", scene)
+    walker.unclear("shell.trap", _span(words), "trap sets a command that runs later.", scene)
     if rest[0].text not in ("-", ""):
         code(walker, rest[:1], scene, "trap")
     return EMPTY

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import Action, EffectKind, Hop, HopKind, Risk
-from oikos.policy import builtins, danger, environment, hosts, minis, options, paths, unwrap
+from oikos.policy import builtins, carried, danger, environment, hosts, minis, options, paths, unwrap
 from oikos.policy.findings import Span
 from oikos.policy.parser import Node
 from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, TooMuch, Variable
@@ -179,6 +179,7 @@ def _judge(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     if "/" in name:
         if not paths.in_system_bin(name):
             found = danger.in_arguments(words[1:])
+            unwrap.written(walker, head, scene)
             walker.unclear("program.path", head.span, f"{name} is a local program; its name proves nothing.", scene)
             if found:
                 walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
@@ -407,8 +408,8 @@ def _apply_rule(this: Call) -> Flow:
     else:
         effects = rule.effects or ((EffectKind.IRREVERSIBLE,) if risk is Risk.DESTRUCTIVE else ())
         walker.find(this.id, risk, this.span, why, scene, effects, thing)
-        if risk is Risk.CONFIG_MUTATION and rule.lenient:
-            _carried(this)
+        if risk is Risk.CONFIG_MUTATION and (rule.lenient or rule.carries):
+            carried.look(this)
     if rule.advice:
         walker.report.advice.append(rule.advice)
     tags = frozenset[Tag]().union(scene.stdin.tags, *(word.tags for word in this.words))
@@ -422,19 +423,8 @@ def _apply_rule(this: Call) -> Flow:
     if shows and _secrets(walker, _content_words(this), scene) | _devices(this):
         flow = flow.plus(frozenset((Tag.SECRET,)))
     if rule.sink:
-        sink(this, flow.tags)
+        sink(this, flow.tags | (scene.stdin.tags & {Tag.SECRET}))
     return flow
-
-
-def _carried(this: Call) -> None:
-    """What a command with open arguments may carry along: a text to run elsewhere, a verb its rules do not know."""
-    scripts = [one for one in this.words[1:] if re.search(r"\s", one.text)]
-    found = danger.in_arguments(scripts)
-    verb = danger.destroying_verb(this.line.args)
-    if found:
-        this.walker.destroy("danger.argument", this.span, f"{danger.NOTE}: {found}.", this.scene)
-    elif verb:
-        this.walker.destroy("danger.verb", this.span, f"`{verb}` says that something is lost for good.", this.scene)
 
 
 def _title(this: Call) -> str:
@@ -509,6 +499,8 @@ def value_kind(this: Call, kind: str, word: Word, rule: str, what: str) -> None:
         return
     match kind:
         case "out":
+            if Tag.NETWORK in this.rule.emits and word.literal:
+                walker.written[paths.normal(text, walker.cwd)] = ""
             if not (word.literal and (paths.is_sink(text) or text == "-")):
                 effects = paths.write_effects(paths.normal(text, walker.cwd))
                 if (
@@ -658,7 +650,8 @@ _SCRIPT_OPTIONS = (
 def _kinds(this: Call) -> list[Arg]:
     """The declared kind of each argument given."""
     args = this.rule.args or ()
-    if len(args) > 1 and args[0].kind in ("text", "sql") and args[1].kind == "read" and this.has(*_SCRIPT_OPTIONS):
+    scripted = any(used.name in _SCRIPT_OPTIONS and used.value is not None for used in this.line.used)
+    if scripted and len(args) > 1 and args[0].kind in ("text", "sql") and args[1].kind == "read":
         args = args[1:]  # `grep -e PATTERN FILE`, `sed -f SCRIPT FILE`: every argument is a file
     return _assign_kinds(args, len(this.line.args))
 

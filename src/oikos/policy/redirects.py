@@ -121,6 +121,8 @@ def _plain_word(redirect: Node) -> str:
 
 def read_from(walker: Walker, word: Word, scene: Scene) -> Flow:
     """Judge `< word`."""
+    if word.values == ("/dev/fd/63",):  # what a command in `<(…)` prints
+        return Flow(word.tags, None, True)
     tags = word.tags | {Tag.FILE}
     for text in word.spellings():
         if _NET.match(text):
@@ -261,7 +263,7 @@ def _producer(command: Node | None) -> str:
     words = []
     for word in command["Args"]:
         parts = word.get("Parts", ())
-        words.append("".join(part.get("Value", "\0") or "" for part in parts if part.get("Type") in ("Lit", "SglQuoted")) if all(
+        words.append("".join(part.get("Value", "") for part in parts if part.get("Type") in ("Lit", "SglQuoted")) if all(
             part.get("Type") in ("Lit", "SglQuoted") or (part.get("Type") == "DblQuoted" and not part.get("Parts")) for part in parts
         ) else "\0")  # fmt: skip
     match words:

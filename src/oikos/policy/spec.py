@@ -72,6 +72,8 @@ class Rule:
     """Why more or other arguments than `args` change something; empty: they are not understood."""
     wraps: int | None = None
     """Number of arguments before an inner command; None: this is no wrapper."""
+    carries: str = ""
+    """`command`: somewhere among the arguments an inner command begins; `console`: they are lines of a console."""
     inner: str = "argv"
     """How the inner command is given: `argv`, `script` (words joined and parsed again), `text` (one word)."""
     hop: HopKind | None = None
@@ -128,7 +130,7 @@ _TOKEN = re.compile(
 _KEYS = {
     "risk": str, "why": str, "options": str, "args": str, "extra": str, "wraps": int, "inner": str, "hop": str,
     "handler": str, "dry": str, "dynamic": str, "verb": str, "emits": str, "sink": bool, "advice": str, "permute": bool,
-    "single": bool, "names_only": bool, "needs": str, "because": dict, "do": list, "sub_at": int, "abbreviates": bool,
+    "single": bool, "carries": str, "names_only": bool, "needs": str, "because": dict, "do": list, "sub_at": int, "abbreviates": bool,
     "read": list, "change": list, "destroy": list, "between": dict,
 }  # fmt: skip
 _ROW_KEYS = frozenset(_KEYS) - {"do", "sub_at", "abbreviates", "read", "change", "destroy", "between"}
@@ -244,6 +246,7 @@ def _rule(name: str, data: Mapping[str, Any], parent: Rule | None, because: Mapp
         extra=data.get("extra", ""),
         wraps=data.get("wraps"),
         inner=data.get("inner", "argv"),
+        carries=data.get("carries", base.carries if parent else ""),
         hop=HopKind(hop) if hop else None,
         handler=data.get("handler", base.handler if parent else ""),
         dry=dry,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
-from oikos.policy import danger
+from oikos.policy import danger, paths
 from oikos.policy.findings import Report
 from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, Tag, Word
@@ -146,6 +146,19 @@ def script(walker: Walker, words: Sequence[Word], scene: Scene, positional: tupl
             if found:
                 walker.destroy("danger.argument", span, f"{danger.NOTE}: {found}.", scene)
     return walker.script(text.replace(HOLE, PLACEHOLDER), scene, span, None)
+
+
+def written(walker: Walker, file: Word, scene: Scene) -> None:
+    """Look into a script that an earlier command of the same text wrote; what it fetched, nobody can review."""
+    text = walker.written.get(paths.normal(file.text, walker.cwd))
+    if text is None:
+        return
+    if text:
+        hidden(walker, text, scene, file.span, file.text)
+    else:
+        walker.destroy(
+            "exec.fetched", file.span, f"Runs {file.text}, which was fetched just before.", scene, EffectKind.REMOTE_CODE
+        )  # fmt: skip
 
 
 def hidden(walker: Walker, text: str, scene: Scene, span: tuple[int, int], label: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import danger, judge, redirects
+from oikos.policy import danger, judge, paths, redirects
 from oikos.policy.expand import WordMaker, is_bare, plain_text
 from oikos.policy.findings import Finding, Report, Span, effects_of
 from oikos.policy.judge import MAX_DEPTH
@@ -37,6 +37,8 @@ class Walker:
         self.report = Report()
         self.functions: set[str] = set()
         self.variables: dict[str, Variable] = {}
+        self.written: dict[str, str] = {}
+        """Files that this text wrote, with what; empty when it came from elsewhere."""
         self.cwd = ""
         self.count = 0
         self.pipefail = False
@@ -205,9 +207,22 @@ class Walker:
         if command is None:
             return scene.stdin if scene.stdin.piped else EMPTY
         flow = self.command_node(command, scene)
+        if silent and (flow.text or Tag.NETWORK in flow.tags):
+            self._wrote(node, scene, flow)
         if to:
             redirects.flow_to(self, to, flow, scene, node)
         return Flow(NOTHING, "", True) if silent else flow
+
+    def _wrote(self, node: Node, scene: Scene, flow: Flow) -> None:
+        """Remember what a command wrote where: a later one may run it."""
+        for redirect in node["Redirs"]:
+            if redirect["Op"] in (">", ">|", ">>", "&>"):
+                for word in self.words(redirect["Word"], scene):
+                    if word.literal:
+                        path = paths.normal(word.text, self.cwd)
+                        self.written[path] = (
+                            "" if Tag.NETWORK in flow.tags else self.written.get(path, "") + (flow.text or "")
+                        )
 
     def command_node(self, node: Node, scene: Scene) -> Flow:
         """Walk a command of any type."""

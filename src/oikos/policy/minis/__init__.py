@@ -29,7 +29,7 @@ _WHERE = {
     "miller": "tools", "nmap": "tools", "smartctl": "tools", "ntpq": "tools", "dc": "tools", "envsubst": "tools", "browser": "tools",
 }  # fmt: skip
 
-OWN_WORDS = frozenset(("find", "fd", "sed", "awk", "jq", "curl", "wget", "xargs", "dns"))
+OWN_WORDS = frozenset(("tar", "find", "fd", "sed", "awk", "jq", "curl", "wget", "xargs", "dns"))
 """Handlers that judge dynamic words themselves."""
 
 OWN_WRAPPING = frozenset(("sudo", "env", "xargs", "watch", "flock", "parallel", "busybox", "su", "tmux"))

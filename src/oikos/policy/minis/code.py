@@ -29,9 +29,11 @@ _CALLS = frozenset(
     "format isinstance type iter next reversed bytes bytearray frozenset complex slice hash id input_ ascii callable".split()
 )
 _DESTROYS = re.compile(
-    r"\b(?:rmtree|rmSync|unlink(?:Sync)?|rmdir(?:Sync)?|remove(?:dirs)?|File\.delete|FileUtils\.rm\w*|os\.remove|fs\.rm|rm\s+-[rf]|Remove-Item|DROP\s|deleteMany|dropDatabase|"
+    r"\b(?:rmtree|rmSync|unlink(?:Sync)?|rmdir(?:Sync)?|remove(?:dirs|_tree)?|File\.delete|FileUtils\.rm\w*|os\.remove|fs\.rm|rm\s+-[rf]|Remove-Item|DROP\s|deleteMany|dropDatabase|"
     r"reboot|poweroff|shutdown|mkfs)\b"
 )
+_WRITTEN = re.compile(r"open\(\s*['\"](/[^'\"]+)['\"]\s*,\s*['\"][wax>+]")
+"""Files a program opens for writing."""
 _FETCHES = re.compile(
     r"urlopen|urllib\.request|requests\.(?:get|post)|LWP|Net::HTTP|file_get_contents\(['\"]https?:|fetch\(|httpx?\.get"
 )
@@ -98,6 +100,12 @@ def _file_or_stdin(this: Call) -> Flow | None:
                 f"Runs the program {args[0].text.replace(HOLE, '…')}, which is not shown here.",
                 scene,
             )
+            written = walker.written.get(paths.normal(args[0].text, walker.cwd))
+            verb = danger.destroying_verb(args[1:]) or next((one.text for one in args[1:3] if one.text == "flush"), "")
+            if written and (_DESTROYS.search(written) or danger.in_text(written)):
+                walker.destroy("danger.argument", args[0].span, f"{danger.NOTE}.", scene)
+            elif verb:
+                walker.destroy("danger.verb", this.span, f"`{verb}` says that something is lost for good.", scene)
         return None
     if not scene.stdin.piped:
         walker.change(
@@ -128,8 +136,10 @@ def _text(this: Call, word: Word, reads: object) -> None:
             scene,
             EffectKind.REMOTE_CODE,
         )
-    elif _DESTROYS.search(text) or any(
-        danger.in_text(piece) for piece in re.findall(r"['\"]([^'\"\n]{3,})['\"]", text)
+    elif (
+        _DESTROYS.search(text)
+        or any(paths.is_critical(path) for path in _WRITTEN.findall(text))
+        or any(danger.in_text(piece) for piece in re.findall(r"['\"]([^'\"\n]{3,})['\"]", text))
     ):
         walker.destroy("code.delete", word.span, "The program deletes, or takes the machine down.", scene)
     elif not word.literal:
@@ -244,6 +254,9 @@ node = perl
 
 def make(this: Call) -> Flow | None:
     """make runs recipes nobody looked at, even with -n."""
+    recipes = (this.scene.stdin.text or "").split("\n")
+    for recipe in recipes:
+        unwrap.hidden(this.walker, re.sub(r"^(?:[^:=;]*:)?[\s;@-]*", "", recipe), this.scene, this.span, "make")
     this.walker.unclear(
         "exec.make",
         this.span,

@@ -50,6 +50,9 @@ def dockerrun(this: Call) -> Flow | None:
                 EffectKind.TARGET_ESCAPE,
             )
     command = this.line.args[1:] if len(this.line.args) > 1 else []
+    entry = this.value("--entrypoint")
+    if entry is not None and entry.literal and entry.text:
+        command = [entry, *command]
     if command:
         inside = scene.inside(
             f"{this.name} run",

@@ -93,7 +93,7 @@ def copy(this: Call) -> Flow | None:
     for text in target.spellings():
         where = paths.normal(text, walker.cwd)
         if (
-            paths.is_critical(where) and not where.startswith(("/boot/", "/lib/modules", "/efi"))
+            paths.is_critical(where) and ("/EFI/" in where or not where.startswith(("/boot/", "/lib/modules", "/efi")))
         ) or paths.is_block_device(where):
             walker.destroy(
                 "write.critical",
@@ -182,7 +182,8 @@ def chown(this: Call) -> Flow | None:
     for word in files:
         path = paths.normal(word.text, walker.cwd)
         if this.has("-R", "--recursive") and (
-            path in ("/", "/*") or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var|root|dev)/?\*?$", path)
+            path in ("/", "/*")
+            or re.match(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var|root|dev|usr/(?:s?bin|lib\w*|local|share))/?\*?$", path)
         ):
             walker.destroy(
                 "chown.tree",
@@ -276,8 +277,9 @@ def tee(this: Call) -> Flow | None:
     walker, scene = this.walker, this.scene
     from oikos.policy import redirects
 
+    producer = "nothing" if scene.stdin.piped and scene.stdin.text == "" else "data"
     for word in this.line.args:
-        redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, "data", frozenset())
+        redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, producer, frozenset())
     return Flow(scene.stdin.tags, scene.stdin.text, True)
 
 

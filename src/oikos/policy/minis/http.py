@@ -27,6 +27,22 @@ _SQL_WRITE = re.compile(
 _SAFE_SCHEME = re.compile(r"(?i)^(?:https?://)?(?![a-z][a-z0-9+.-]*://)")
 
 
+_DESTROY_ACTION = re.compile(
+    r"(?i)_delete_by_query|delete_series|clean_tombstones|(?:command|cmd|action)[\"']?\s*[=:]\s*[\"']?(?:reboot|shutdown|stop|destroy|delete|wipe|reset)\b|"
+    r"[/?&](?:delete|destroy|purge|wipe|drop|erase|factory-?reset|reboot|shutdown|poweroff)(?:[/?&_-]|$)"
+)
+"""What a request that may change something says when it destroys."""
+
+
+def _destroys(this: Call, texts: list[Word], host: str) -> None:
+    for word in texts:
+        found = _DESTROY_ACTION.search(re.sub(r"^(?:[a-zA-Z]+://)?[^/?]*(?=/)", "", word.text))
+        if found:
+            why = f"Asks {host or 'another machine'} for `{found.group().strip('/?&')}`."
+            this.walker.destroy("http.destroy", word.span, why, this.scene, thing=host)
+            return
+
+
 def judge_url(this: Call, word: Word, *, method: str = "GET") -> str:
     """Judge one URL of a GET or HEAD; returns its host."""
     walker, scene = this.walker, this.scene
@@ -169,6 +185,8 @@ def curl(this: Call) -> Flow | None:
                 thing=host,
             )
         _leak(this, used.word if value is None else value, text, host, upload=True)
+    if method not in ("GET", "HEAD", "OPTIONS", "") or (body and not get):
+        _destroys(this, [*urls, *(used.value for used in body if used.value is not None)], host)
     for name in (
         "-H",
         "--header",
@@ -361,14 +379,20 @@ def httpie(this: Call) -> Flow | None:
             scene,
             EffectKind.EGRESS,
         )
+    host = hosts.host_of(args[0].text) if args else ""
+    for word in items:
+        if "@" in word.text:
+            _leak(this, word, "@" + word.text.split("@", 1)[1], host, upload=True)
+    if method not in ("GET", "HEAD", "OPTIONS") or items:
+        _destroys(this, args, host)
     for word in args[:1]:
         judge_url(this, word)
     return Flow(frozenset((Tag.NETWORK,)), None, True)
 
 
 def ghapi(this: Call) -> Flow | None:
-    """`gh api -X METHOD`."""
-    for word in this.values("-X", "--method"):
+    """`gh api -X METHOD`, `lxc query -X METHOD`."""
+    for word in this.values("-X", "--method", "--request"):
         if word.text.upper() == "DELETE" or not word.literal:
             this.walker.destroy("http.delete", word.span, "Deletes something on the server.", this.scene)
     return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from oikos.policy import carried
 from oikos.policy.scene import EMPTY, Flow
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ def lines(this: Call) -> Flow | None:
     for word in this.values("-c", "--command", "-e"):
         parts = re.split(r"[;\n]", word.text) if word.literal else [""]
         if not any(parts) or not all(shows.fullmatch(part.strip()) for part in parts if part.strip()):
+            if any(carried.loses(part) for part in parts):
+                this.walker.destroy(
+                    f"lines.{this.name}.delete", word.span, f"The text for {this.name} deletes something.", this.scene
+                )
             this.walker.unclear(
                 f"lines.{this.name}", word.span, f"The text for {this.name} may do more than look.", this.scene
             )

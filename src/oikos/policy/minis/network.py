@@ -368,9 +368,11 @@ def nft(this: Call) -> Flow | None:
     """nft commands, given as words or as one text."""
     walker, scene = this.walker, this.scene
     text = " ".join(word.text for word in this.line.args)
+    if not text and this.has("-f", "--file"):
+        text = scene.stdin.text or ""
     if not text:
         return None
-    for part in text.split(";"):
+    for part in re.split(r"[;\n]", text):
         words = part.split()
         if not words or (
             words[0] in ("list", "describe", "monitor", "get") and all(word.literal for word in this.line.args)

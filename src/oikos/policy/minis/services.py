@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
+import fnmatch
 import re
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,28 @@ _ACCESS = re.compile(
     r"ifup@.*|dhcpcd|dhclient|connman|netplan.*|frr|network-online|network\.target|openvswitch-switch|ovs-vswitchd|pve-cluster|corosync|"
     r"systemd-logind|dbus|dbus-broker)(?:\.service|\.socket|\.target)?"
 )
+_ACCESS_NAMES = tuple(
+    name + ending
+    for name in (
+        "ssh",
+        "sshd",
+        "networking",
+        "NetworkManager",
+        "systemd-networkd",
+        "tailscaled",
+        "pve-cluster",
+        "dbus",
+        "systemd-logind",
+    )
+    for ending in ("", ".service")
+)
 _DOWN = frozenset(("stop", "disable", "mask", "kill", "zap", "del", "delete", "remove"))
 
 
 def carries_access(unit: str) -> bool:
     """Whether stopping the unit may cut the only way in."""
+    if re.search(r"[*?\[]", unit):  # systemctl takes patterns of unit names
+        return any(fnmatch.fnmatchcase(known, unit) for known in _ACCESS_NAMES)
     return _ACCESS.fullmatch(unit) is not None
 
 

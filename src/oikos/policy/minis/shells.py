@@ -34,7 +34,15 @@ def shell(this: Call) -> Flow | None:
             "interactive.shell", this.span, f"{this.name} -i reads start-up files and asks for input.", scene
         )
     args = line.args + line.rest
-    if this.has("-c"):
+    text_follows = this.has("-c")
+    while (
+        args
+        and re.fullmatch(r"\+[A-Za-z]+|-c", args[0].text)
+        and (args[0].text != "-c" or line.args[0].text[:1] == "+")
+    ):
+        text_follows = text_follows or args[0].text == "-c"
+        args = args[1:]
+    if text_follows:
         if not args:
             return EMPTY
         text, rest = args[0], tuple(args[1:])
@@ -63,6 +71,7 @@ def shell(this: Call) -> Flow | None:
                 f"Runs the script {file.text.replace(HOLE, '…')}, whose contents are not shown here.",
                 scene,
             )
+            unwrap.written(walker, file, scene)
         return None
     if only_checks:
         return EMPTY

@@ -265,7 +265,7 @@ def _from_stdin(this: Call, how: object) -> None:
 def mysql(this: Call) -> Flow | None:
     """mysql and mariadb: -e texts and standard input."""
     texts = this.values("-e", "--execute")
-    for word in texts:
+    for word in (*texts, *this.values("--init-command")):
         _mysql_text(this, word)
     if not texts:
         _from_stdin(this, _mysql_text)

@@ -101,6 +101,10 @@ def _redis_command(this: Call, words: list[str], at: Word) -> None:
         return
     elif name in _REDIS_DESTROYS:
         this.walker.destroy(f"redis.{name}", at.span, f"`{name}` deletes or replaces data.", this.scene)
+    elif name in ("eval", "fcall", "evalsha") and any(
+        call.lower() in _REDIS_DESTROYS for call in re.findall(r"call\(\s*['\"](\w+)", " ".join(words))
+    ):
+        this.walker.destroy("redis.eval", at.span, "The script deletes or replaces data.", this.scene)
     else:
         this.walker.change(
             f"redis.{re.sub(r'[^a-z]', '', name)}", at.span, f"`{name}` changes data or the server.", this.scene
@@ -136,7 +140,7 @@ def mongo(this: Call) -> Flow | None:
         if not word.literal:
             walker.unclear("sql.dynamic", word.span, "Part of the text is only known when the shell runs.", scene)
         text = re.sub(r"'[^']*'|\"[^\"]*\"", "''", word.text)
-        if _MONGO_DESTROYS.search(text):
+        if _MONGO_DESTROYS.search(text) or re.search(r"\b(?:shutdown|dropDatabase|drop|delete)['\"]?\s*:", word.text):
             walker.destroy("mongo.delete", word.span, "Deletes data.", scene)
         names = set(_MONGO_CALL.findall(text))
         unknown = names - _MONGO_READS

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind
-from oikos.policy import hosts, paths
+from oikos.policy import hosts, paths, unwrap
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def git(this: Call) -> Flow | None:
                 walker.change(
                     "read.secret", word.span, "Shows secret material.", scene, EffectKind.SENSITIVE, thing=word.text
                 )
+    for word in this.values("-c"):
+        command = re.match(r"(?i)alias\.\w+=!(.*)", word.text, re.DOTALL)
+        if command:
+            unwrap.hidden(walker, command.group(1), scene, word.span, "git alias")
     for word in this.line.args:
         if re.match(r"ext::|fd::", word.text):
             walker.unclear("git.transport", word.span, "This transport runs a program.", scene)
