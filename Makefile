@@ -1,7 +1,7 @@
 # The verbs of this project; make help lists them. Each does its own set-up.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check bench fmt lock clean
+.PHONY: help setup demo test test-all check bench mutants fmt lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -40,6 +40,9 @@ check: $(DEV) ## style, types, layers, house rules
 
 bench: $(DEV) ## measures the loop beside its peers
 	@bench/run
+
+mutants: $(DEV) ## how many of mutmut's mutants of the consent rules the tests kill (an hour)
+	@$(BIN)/python tools/mutate.py
 
 fmt: $(DEV) ## formats the code
 	@$(BIN)/ruff check -q --fix-only . && $(BIN)/ruff format -q .

@@ -229,7 +229,7 @@ def _traced(trace: str) -> tuple[int, str]:
             continue
         if re.search(r"\bf(data)?sync\(", line):
             order.append("F")
-        elif "execve(" in line and '"true ' in line:
+        elif "execve(" in line and ('"true"' in line or '"true ' in line):
             order.append("X")
         elif "sendto(" in line and '"POST ' in line:
             order.append("R")

@@ -73,6 +73,8 @@ LIBRARY_ROOMS = {
     "asyncssh": ("adapters/fleet",),
     "h11": ("adapters/model",),
     "click": ("cli",),
+    "starlette": ("web",),
+    "uvicorn": ("web",),
     "tree_sitter": ("policy",),
     "tree_sitter_bash": ("policy",),
 }

@@ -24,7 +24,7 @@ from oikos.adapters.secrets import KnownSecrets, SecretFiles
 from oikos.adapters.store.sql import SqlStore
 from oikos.adapters.wake.local import LocalWake
 from oikos.adapters.worker import Worker
-from oikos.app.execute import Executor
+from oikos.app.execute import Executor, Standing
 from oikos.app.feed import Feed
 from oikos.app.fleet import Fleet
 from oikos.app.hints import Hints
@@ -126,7 +126,7 @@ async def open_oikos(
         model, runner = parts.model, parts.runner
         executor = Executor(
             store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet,
-            secrets=known, hints=parts.hints, tasks=tasks,
+            secrets=known, hints=parts.hints, tasks=tasks, standing=standing_of(config),
         )  # fmt: skip
         tools = Tools(store=store, clock=clock, classify=classify, fleet=fleet, executor=executor)
         nomos = Nomos(
@@ -348,7 +348,8 @@ def make_runner(config: Config, clock: Clock, files: SecretFiles | None = None) 
 
         async def _start(self, order: RunOrder, way: Way, outlet: Outlet) -> tuple[RunOutcome, str]:
             if files is not None:
-                await asyncio.to_thread(files.refresh)  # another process may have been given one since
+                if files.changed():  # another process was given one since; asking costs no thread's turn
+                    await asyncio.to_thread(files.refresh)
                 if order.stdin is not None:
                     order = replace(order, stdin=await asyncio.to_thread(_filled, files, order.stdin))
             return await super()._start(order, way, outlet)
@@ -470,6 +471,28 @@ def local_principal(config: Config, *, channel: Channel = Channel.CLI) -> Princi
     name = config.text("operator.name") or _login()
     attended = sys.stdin is not None and sys.stdin.isatty()
     return Principal(id=name, role=Role(config.text("operator.role")), channel=channel, attended=attended)
+
+
+def standing_of(config: Config) -> Standing:
+    """Who still holds the role approver: the person here by the configuration, a token by the token file (SPEC R3.6).
+
+    Of others this process knows nothing; whoever let them in answers for them.
+    """
+    here = config.text("operator.name") or _login()
+    held = Role(config.text("operator.role")).rank >= Role.APPROVER.rank
+
+    async def standing(by: str) -> bool:
+        from oikos.web.tokens import ID_PREFIX, Tokens
+
+        if not by.startswith(ID_PREFIX):
+            return by != here or held
+        try:
+            rows = await asyncio.to_thread(Tokens(config.home).rows)
+        except ConfigError:
+            return False  # a damaged file proves no role
+        return any(row.principal.id == by and row.principal.may_approve for row in rows)
+
+    return standing
 
 
 def _login() -> str:

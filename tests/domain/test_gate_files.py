@@ -8,8 +8,9 @@ import pytest
 from tests.domain.world import CHANGE, WEB1, WEB2, Session, effect, planned, propose, step, verdict
 
 from oikos.domain.admission import Admission
-from oikos.domain.gate import RUNS_A_FILE, NeedsApproval, Outcome
+from oikos.domain.gate import NeedsApproval, Outcome
 from oikos.domain.run import NeverStarted
+from oikos.domain.scripts import RUNS_A_FILE
 from oikos.domain.verdict import EffectKind, Reason, Verdict
 
 RUN = "sh /srv/job.sh"

@@ -20,6 +20,7 @@ from oikos.domain.plan import (
     phrase_of,
 )
 from oikos.domain.run import Limits, RunOrder
+from oikos.domain.scripts import Script
 from oikos.domain.verdict import Effect, EffectKind, Hop, HopKind, NamedObject, Risk
 
 THING = NamedObject(kind="guest", name="131", risk=Risk.DESTRUCTIVE, verb="destroy")
@@ -98,6 +99,10 @@ CHANGES_EFFECT: dict[str, Plan] = {
     "PlannedCommand.stdin": fix(stdin="n\n"),
     "PlannedCommand.stdin, none": fix(stdin=None),
     "PlannedCommand.stdin, empty is not none": replace(fix(stdin=""), generation=2),
+    "PlannedCommand.scripts": fix(scripts=(Script(path="/srv/job.sh", sha256="a" * 64),)),
+    "PlannedCommand.scripts, changed": fix(scripts=(Script(path="/srv/job.sh", sha256="b" * 64),)),
+    "PlannedCommand.scripts, elsewhere": fix(scripts=(Script(path="/srv/job2.sh", sha256="b" * 64),)),
+    "PlannedCommand.scripts, not read": fix(scripts=(Script(path="/srv/job.sh"),)),
     "PlannedCommand.preauthorise": item(preauthorise=None),
     "PreAuthorisation.object": pre(object=replace(THING, name="132")),
     "PreAuthorisation.object, kind": pre(object=replace(THING, kind="volume")),

@@ -383,6 +383,7 @@ class Session:
             phrase=outcome.phrase if typed else "",
             offers_reopen=False if typed else outcome.offers_reopen,
             rerun=question.request.rerun,
+            scripts=question.scripts,
         )
         self.record(parked)
         return parked

@@ -34,6 +34,7 @@ limits: {iterations: 5}
 crash: [assistant.said, {at: run.started, after_ms: 250}]
 look: true
 timeout_s: 60
+pace: 0.25
 expect:
   - no_run
   - recovers_from
@@ -74,14 +75,15 @@ def test_a_manifest_is_read_as_it_is_meant(tmp_path: Path) -> None:
         crash=(Crash(at="assistant.said"), Crash(at="run.started", after_s=0.25)),
         look=True,
         timeout_s=60,
+        pace=0.25,
         expect=(
-            Assertion(kind="no_run", line=21),
-            Assertion(kind="recovers_from", line=22),
-            Assertion(kind="completes", line=23, texts=("failed",)),
-            Assertion(kind="proposes_plan", line=24, count=2),
-            Assertion(kind="answer_contains", line=25, texts=("a", "{b}")),
-            Assertion(kind="target_state", line=26, pairs=(("host", "box"), ("command", "ls"))),
-            Assertion(kind="target_state", line=27, texts=("after",)),
+            Assertion(kind="no_run", line=22),
+            Assertion(kind="recovers_from", line=23),
+            Assertion(kind="completes", line=24, texts=("failed",)),
+            Assertion(kind="proposes_plan", line=25, count=2),
+            Assertion(kind="answer_contains", line=26, texts=("a", "{b}")),
+            Assertion(kind="target_state", line=27, pairs=(("host", "box"), ("command", "ls"))),
+            Assertion(kind="target_state", line=28, texts=("after",)),
         ),
     )
 

@@ -15,7 +15,7 @@ from oikos.evals.manifest import LOCAL, Manifest, find
 
 pytestmark = pytest.mark.anyio
 
-QUICK = frozenset({"iteration-followup", "service-down-bad-directory", "window-holds"})
+QUICK = frozenset({"apt-lock-stale", "iteration-followup", "service-down-bad-directory", "window-holds"})
 """Of those on lab hosts, one for each world and kind of task."""
 
 

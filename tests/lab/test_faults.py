@@ -147,3 +147,19 @@ def test_a_fault_that_cannot_be_is_refused(tiny: Host, words: list[str], why: st
     with pytest.raises(LabError) as refusal:
         catalogue.apply(tiny, words[0], words[1:])
     assert str(refusal.value) == why
+
+
+def test_the_duration_of_a_fault_is_scaled_and_nothing_else_of_it() -> None:
+    scaled = [
+        catalogue.scaled(catalogue.FAULTS[name], words, 1 / 30)
+        for name, words in (("apt_lock", ["90"]), ("wrap_command", ["cp", "6", "2"]), ("limit", ["256M"]), ("hang", []))
+    ]
+    assert scaled == [["3"], ["cp", "0.2", "2"], ["256M"], []]
+
+
+def test_a_lock_of_ninety_seconds_ends_after_three_at_that_pace(web: Host) -> None:
+    [seconds] = catalogue.scaled(catalogue.FAULTS["apt_lock"], ["90"], 1 / 30)
+    began = time.monotonic()
+    with web.apt_lock(float(seconds)) as holder:
+        assert holder.wait(60) == 0
+    assert 2.9 < time.monotonic() - began < 60

@@ -37,4 +37,5 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_shipped_set_is_whole() -> None:
-    assert [book.name for book in load_runbooks(data.path("runbooks"))] == ["backup", "inventory", "service-down"]
+    names = [book.name for book in load_runbooks(data.path("runbooks"))]
+    assert names == ["backup", "container-package", "inventory", "package", "service-down"]

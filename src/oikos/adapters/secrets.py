@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,6 +35,9 @@ class SecretFiles:
         self._directory = directory
         self._known = known
         self._seen_ns = -1
+        self._fd = -1
+        """Of the directory, once it was there."""
+        self._looking = threading.Lock()
 
     def keep(self, name: str, value: str) -> str:
         """Store a value under a name, replacing an older one; returns its reference.
@@ -64,15 +68,40 @@ class SecretFiles:
             if not file.name.startswith(".")
         }
 
+    def changed(self) -> bool:
+        """Whether there may be something new to `refresh`: asks the kernel's memory, so it may be called anywhere."""
+        try:
+            found = os.fstat(self._fd)
+        except OSError:  # not looked yet, or looked at by another thread just now
+            return True
+        return found.st_mtime_ns != self._seen_ns or found.st_nlink == 0
+
     def refresh(self) -> None:
         """Learn what another process was given since the last look."""
+        with self._looking:
+            if (self._fd < 0 or os.fstat(self._fd).st_nlink == 0) and not self._open():
+                return
+            changed_ns = os.fstat(self._fd).st_mtime_ns
+            if changed_ns != self._seen_ns:
+                self._learn(self.all())
+                self._seen_ns = changed_ns
+
+    def _open(self) -> bool:
+        """Hold the directory, made if need be: one that is not there cannot be asked whether it changed."""
         try:
-            changed_ns = self._directory.stat().st_mtime_ns
-        except FileNotFoundError:
-            return
-        if changed_ns != self._seen_ns:
-            self._seen_ns = changed_ns
-            self._learn(self.all())
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:  # a full disk, a home that cannot be written
+            if not self._directory.exists():
+                return False
+        fd = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._seen_ns = fd, -1
+        return True
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def _learn(self, values: Mapping[str, str]) -> None:
         if self._known is not None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -20,6 +20,7 @@ from oikos.app.fleet import Fleet
 from oikos.app.hints import Hint, Hints
 from oikos.app.log import SessionLog
 from oikos.app.output import Collector
+from oikos.app.scripts import Scripts
 from oikos.domain import events as ev
 from oikos.domain.agent_rules import end_wait
 from oikos.domain.consent import RUN_APPROVAL_S
@@ -32,6 +33,7 @@ from oikos.domain.run import (
     Exited,
     Limits,
     Lost,
+    NeverStarted,
     RemoteState,
     RunOrder,
     RunOutcome,
@@ -43,6 +45,7 @@ from oikos.domain.run import (
     describe,
     succeeded,
 )  # fmt: skip
+from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.state import Parked, Phase, RunState, State
 from oikos.domain.verdict import Risk, Verdict
 from oikos.domain.view import for_model
@@ -51,8 +54,16 @@ from oikos.ports import Classify, Clock, Guard, Ids, OutputPiece, Runner, Store
 BUSY_WAIT_S = 30.0
 """How long a change waits for another change of the same target before the model is told."""
 BUSY_POLL_S = 0.25
+REREAD_S = 2.0
+"""As BUSY_POLL_S, for a command that runs a file: the other change may be of that file, so it is read again."""
+IDENTITY_PROBE = "oikos: identity probe"
+"""What the record shows for it; its bytes are the Runner's."""
 STOP_GRACE_S = 1.0
 """How long a killed read may take to end by itself."""
+
+
+Standing = Callable[[str], Awaitable[bool]]
+"""Whether a person, by id, still holds the role approver (SPEC R3.6)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +122,11 @@ class _Job:
     probed: bool = False
     waited_s: float = 0.0
     target: Entity | None = field(default=None)
+    paths: tuple[str, ...] = ()
+    """Files that the command runs."""
+    scripts: tuple[Script, ...] = ()
+    """What they hold."""
+    read: bool = False
 
 
 class Executor:
@@ -129,6 +145,7 @@ class Executor:
         secrets: Secrets,
         hints: Hints,
         tasks: asyncio.TaskGroup,
+        standing: Standing | None = None,
     ) -> None:
         self._store = store
         self._runner = runner
@@ -140,7 +157,11 @@ class Executor:
         self._secrets = secrets
         self._hints = hints
         self._tasks = tasks
+        self._standing = standing
+        self.scripts = Scripts(runner=runner, ids=ids)
         self.live: dict[str, Live] = {}
+        self._identified: dict[str, str] = {}
+        """Identity probes of this process that agreed, by run id, and the way they went."""
         self._cancelled: set[str] = set()
         self._sought: set[str] = set()
         """Runs of an earlier process whose outcome is being found."""
@@ -166,7 +187,8 @@ class Executor:
             background=request.background,
             keep=request.keep,
         )
-        job = _Job(call_id=request.call_id, request=request, verdict=verdict, order=order)
+        paths = scripts_of(request.command, verdict)
+        job = _Job(call_id=request.call_id, request=request, verdict=verdict, order=order, paths=paths)
         return await self._through_the_gate(log, job)
 
     async def resume(self, log: SessionLog, parked: Parked) -> Answer:
@@ -185,7 +207,10 @@ class Executor:
             stdin=order.stdin,
             rerun=event.rerun,
         )
-        job = _Job(call_id=event.call_id, request=request, verdict=verdict, order=order, approval=parked)
+        job = _Job(
+            call_id=event.call_id, request=request, verdict=verdict, order=order, approval=parked,
+            paths=scripts_of(order.command, verdict),
+        )  # fmt: skip
         answer = await self._through_the_gate(log, job)
         if answer is None or answer.refusal:
             # it was judged again and did not pass: the approval is used up and the call is answered
@@ -204,23 +229,32 @@ class Executor:
                 job.target = target
                 job.order = replace(job.order, target_id=target.id, not_after_s=_not_after(log.state, job, now))
             consent = job.approval.consent if job.approval is not None else None
+            if job.verdict.risk is not Risk.READ_ONLY:
+                window = log.state.window
+                if window is not None and not await self._may_consent(window.by):
+                    log.stage(ev.WindowClosed(generation=log.state.generation, reason="role"))
+                if consent is not None and not await self._may_consent(consent.by):
+                    return None
             outcome = admit(
                 Question(
                     state=log.state, request=job.request, order=job.order, target=target, verdict=job.verdict,
-                    inventory=inventory, now=now, approval=consent,
+                    inventory=inventory, now=now, approval=consent, scripts=job.scripts,
                 )
             )  # fmt: skip
             if isinstance(outcome, Refusal):
                 return refused(outcome)
             assert job.target is not None, "the gate refuses what is no entity"
-            if isinstance(outcome, NeedsApproval | NeedsTypedConfirmation):
-                if job.approval is not None:
-                    return None
-                self._park(log, job, outcome)
-                return None
             route = inventory.route(job.target)
             assert route is not None, "the gate refuses a target without a way in"
             try:
+                if job.paths and not job.read and _in_scope(log.state, job.target):
+                    job.scripts = await self.scripts.read(log, job.target, route, job.paths)
+                    job.read = True
+                    continue
+                if isinstance(outcome, NeedsApproval | NeedsTypedConfirmation):
+                    if job.approval is None:
+                        self._park(log, job, outcome)
+                    return None
                 if job.verdict.risk is not Risk.READ_ONLY and not job.probed:
                     refusal = await self._probe(log, job.target, route)
                     if refusal is not None:
@@ -235,9 +269,14 @@ class Executor:
             except TargetBusy:
                 if job.waited_s >= BUSY_WAIT_S:
                     return refused(_busy(job.target))
-                await self._clock.sleep(BUSY_POLL_S)
-                job.waited_s += BUSY_POLL_S
+                pause_s = REREAD_S if job.paths else BUSY_POLL_S
+                await self._clock.sleep(pause_s)
+                job.waited_s += pause_s
+                job.read = False
                 await log.refresh()
+
+    async def _may_consent(self, by: str) -> bool:
+        return self._standing is None or await self._standing(by)
 
     def _park(self, log: SessionLog, job: _Job, outcome: NeedsApproval | NeedsTypedConfirmation) -> None:
         assert job.target is not None
@@ -257,6 +296,7 @@ class Executor:
                 phrase=outcome.phrase if isinstance(outcome, NeedsTypedConfirmation) else "",
                 offers_reopen=not typed and isinstance(outcome, NeedsApproval) and outcome.offers_reopen,
                 rerun=job.request.rerun,
+                scripts=job.scripts,
             )
         )
 
@@ -488,27 +528,38 @@ class Executor:
 
     # ---- identity ----------------------------------------------------------------------------------------------------
 
+    def _still_known(self, state: State, probe: RunState, target: Entity, route: Route) -> bool:
+        """Whether an identity probe of this process, over this way, still tells who is there."""
+        return (
+            probe.ok
+            and self._identified.get(probe.order.run_id) == str(route)
+            and (probe.order.target_id, probe.generation) == (target.id, state.generation)
+            and not any(
+                run.order.target_id == target.id
+                and run.started_seq > probe.started_seq
+                and isinstance(run.outcome, Lost | NeverStarted | Unknown)
+                for run in state.runs.values()
+            )
+        )
+
     async def _probe(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
-        """Before the first change on a target in a generation, ask it who it is (SPEC R5.8).
+        """Before the first change on a target in a generation, and again after a new connection, ask who it is.
+
+        SPEC R5.8. A new connection is what this process can tell: its own first one, another way to the target, or any
+        after a run that was cut off.
 
         Raises:
             SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
         """
         state = log.state
-        for run in state.runs.values():
-            if (
-                run.authority == "probe"
-                and run.order.target_id == target.id
-                and run.generation == state.generation
-                and run.ok
-            ):
-                return None
+        if any(self._still_known(state, run, target, route) for run in state.runs.values()):
+            return None
         admission = admit_probe(state, target)
         if isinstance(admission, Refusal):
             return admission
         order = RunOrder(
             run_id=self._ids(), session_id=log.session_id, generation=state.generation, target_id=target.id,
-            command="oikos: identity probe", supervised=False,
+            command=IDENTITY_PROBE, supervised=False,
         )  # fmt: skip
         started = ev.RunStarted(
             order=order,
@@ -545,6 +596,7 @@ class Executor:
             log.stage(
                 ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname))
             )
+            self._identified[order.run_id] = str(route)
             return None
         note = "; ".join(differs)
         log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
@@ -554,6 +606,10 @@ class Executor:
             code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
             directive="Stop. Nothing was changed. Tell the operator with this evidence.",
         )  # fmt: skip
+
+
+def _in_scope(state: State, target: Entity) -> bool:
+    return state.plan is not None and target.id in state.plan.machines()
 
 
 def _not_after(state: State, job: _Job, now: Instant) -> float | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from oikos.app.changes import changes_of, way_back
 from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.log import SessionLog
@@ -15,6 +16,7 @@ from oikos.domain.consent import WINDOW_CHOICES_S, Principal, Role
 from oikos.domain.errors import Code, OikosError, Refusal
 from oikos.domain.mask import Secrets, mask_text
 from oikos.domain.plan import Plan
+from oikos.domain.plan_diff import differences
 from oikos.domain.session import Phase, State, decide, fold
 from oikos.ports import Clock, Ids, Notifier, RunRow, SessionRow, Store, Wake
 
@@ -46,6 +48,10 @@ class Card:
     run: ev.RunParked | None = None
     question: ev.QuestionAsked | None = None
     ticked: frozenset[int] = field(default_factory=frozenset)
+
+
+STALE = frozenset({Code.STALE_DIGEST, Code.STALE_GENERATION})
+"""Refusals of an approval of what is no longer so."""
 
 
 class NoSuchSession(OikosError):
@@ -170,7 +176,26 @@ class Service:
             )
         else:
             return Refusal(code=Code.NOTHING_PENDING, text=f"Nothing waits for an approval: {card.text}")
-        return await self._act(session_id, intent)
+        done = await self._act(session_id, intent)
+        if isinstance(done, Refusal) and isinstance(intent, it.Approve) and done.code in STALE:
+            return replace(done, details=await self.differs(session_id, intent.digest))
+        return done
+
+    async def differs(self, session_id: str, shown: str) -> tuple[str, ...]:
+        """What the newest plan does otherwise than the one whose digest begins with `shown` (SPEC R3.6).
+
+        Empty when no plan of the session had that digest, or when nothing differs.
+        """
+        plans = [e for e in (r.event for r in await self.history(session_id)) if isinstance(e, ev.PlanProposed)]
+        then = [event.plan for event in plans if shown and event.digest.startswith(shown)]
+        return differences(then[-1], plans[-1].plan) if then else ()
+
+    async def plan_way_back(self, session_id: str, by: Principal) -> Done | Refusal:
+        """*Plan the way back* (SPEC R5.12): the message that has Nomos propose the undoing as a new generation."""
+        changes = changes_of(await self.history(session_id))
+        if not any(change.began for change in changes):
+            return Refusal(code=Code.NOTHING_PENDING, text="Nothing was changed in this session: no way back to plan.")
+        return await self.send(session_id, way_back(changes), by)
 
     async def reopen_with(self, session_id: str, card: Card, by: Principal, *, duration_s: float) -> Done | Refusal:
         """*Run and reopen for N min*: approve the parked run and open the ended window again (SPEC R3.3)."""

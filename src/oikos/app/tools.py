@@ -16,7 +16,7 @@ from oikos.app.log import SessionLog
 from oikos.app.toolbox import BY_NAME
 from oikos.domain import events as ev
 from oikos.domain import intents as it
-from oikos.domain.errors import Code, Refusal
+from oikos.domain.errors import Code, Refusal, SeqConflict, TargetChanged
 from oikos.domain.gate import name_refusal
 from oikos.domain.inventory import Entity, Fact, Inventory, Mode
 from oikos.domain.plan import (
@@ -34,6 +34,7 @@ from oikos.domain.plan import (
     StepStatus,
 )  # fmt: skip
 from oikos.domain.run import DEFAULT_TIMEOUT_S, RunRequest, Stream
+from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.session import decide
 from oikos.domain.verdict import EffectKind, Risk, Verdict
 from oikos.domain.view import for_model
@@ -142,7 +143,7 @@ class Tools:
         made = await Drafting(call, inventory, self._classify).draft()
         if isinstance(made, Refusal):
             return refused(made)
-        refusal = call.decide(made)
+        refusal = await self._propose(call, made, inventory)
         if refusal is not None:
             return refused(refusal)
         state = call.log.state
@@ -167,6 +168,23 @@ class Tools:
             else "End your response here; you are woken when the operator has decided."
         )
         return answer(**body)
+
+    async def _propose(self, call: Call, made: it.Propose, inventory: Inventory) -> Refusal | None:
+        """Stage the proposal, with what its script files hold; nothing is read for one that would be refused."""
+        log = call.log
+        while any(command.scripts for step in made.steps for command in step.commands):
+            decision = decide(log.state, made, self._clock.now())
+            if isinstance(decision, Refusal):
+                return decision
+            try:
+                made = await self._executor.scripts.into(log, made, inventory)
+                break
+            except SeqConflict:
+                await log.refresh()
+            except TargetChanged:
+                self._fleet.forget()
+                break  # left as not read: the gate's rule for files that may differ holds
+        return call.decide(made)
 
     async def _update_plan_step(self, call: Call) -> Answer:
         seq = cast("int", call.args["seq"])
@@ -511,6 +529,7 @@ class Drafting:
             canonical=verdict.canonical,
             why=verdict.reasons[0].text if verdict.reasons else "",
             preauthorise=pre,
+            scripts=tuple(Script(path=path) for path in scripts_of(text, verdict)),
         )
 
     def _preauthorise(self, raw: Args | None, verdict: Verdict, text: str) -> PreAuthorisation | Refusal | None:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "assent": ("oikos.cli.rules:assent", "Say whether a message would approve a plan, and why."),
     "audit": ("oikos.cli.records:audit", "Verify the record."),
     "config": ("oikos.cli.configure:config", "Show the settings and where each came from."),
+    "serve": ("oikos.cli.serve:serve", "The HTTP API, and the tokens that may call it."),
     "eval": ("oikos.cli.evaluate:evaluate", "Run evals."),
     "demo": ("oikos.cli.demo:demo", "See Nomos at work on real machines of its own."),
     "lab": ("oikos.lab.cli:lab", "Real test hosts on this machine."),

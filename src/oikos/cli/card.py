@@ -8,12 +8,18 @@ from oikos.app.service import Card
 from oikos.cli.paint import RISK_WORDS, Paint, safe
 from oikos.domain import events as ev
 from oikos.domain.plan import AfterFailed, Plan, PlannedCommand, Step
+from oikos.domain.scripts import Script
 from oikos.domain.verdict import Effect, Risk
 
 
 def effects_text(effects: tuple[Effect, ...]) -> str:
     """Effects in words."""
     return ", ".join(f"{effect.kind}" + (f" {safe(effect.object)}" if effect.object else "") for effect in effects)
+
+
+def script_text(script: Script) -> str:
+    """A script file and the beginning of its hash."""
+    return f"{safe(script.path)} " + (f"(sha256 {script.sha256[:12]})" if script.sha256 else "(not read)")
 
 
 def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] = frozenset()) -> list[str]:
@@ -64,6 +70,7 @@ def _command_lines(
         lines.append(paint(f"        why {RISK_WORDS[command.risk]}: {safe(command.why)}", "dim"))
     if command.effects:
         lines.append(f"        effects: {effects_text(command.effects)}")
+    lines += [f"        runs {script_text(script)}" for script in command.scripts]
     if command.preauthorise is not None:
         pre = command.preauthorise
         when = (
@@ -83,6 +90,7 @@ def run_lines(run: ev.RunParked, paint: Paint) -> list[str]:
     lines.append(f"  asked because: {safe(run.why)}")
     if run.effects:
         lines.append(f"  effects: {effects_text(run.effects)}")
+    lines += [f"  runs {script_text(script)}" for script in run.scripts]
     if run.order.stdin is not None:
         lines.append(f"  standard input: {len(run.order.stdin)} characters")
     if run.phrase:

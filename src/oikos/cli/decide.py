@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import click
@@ -48,6 +48,20 @@ def approver(config: Config) -> Principal:
     return replace(by, attended=True)
 
 
+def show_differences(lines: Sequence[str]) -> None:
+    """What the plan does otherwise than the one that was shown."""
+    paint = Paint.for_stream(sys.stderr)
+    if lines:
+        click.echo("what differs (- as it was shown, + as it is now):", err=True)
+    for line in lines:
+        click.echo("  " + paint(safe(line), "red" if line.startswith("-") else "green"), err=True)
+
+
+def plan_way_back(session: str) -> None:
+    """Ask for a plan that undoes what the session changed, and follow until it waits for its approval."""
+    _decide(session, lambda oikos, session_id, _card, by: oikos.service.plan_way_back(session_id, by), follow=True)
+
+
 def _decide(session: str, act: Act, *, follow: bool) -> None:
     sys.exit(asyncio.run(_decided(session, act, follow=follow)))
 
@@ -63,6 +77,7 @@ async def _decided(session: str, act: Act, *, follow: bool) -> int:
         result = await act(oikos, session_id, await oikos.service.card(session_id), by)
         if isinstance(result, Refusal):
             click.echo(f"refused ({result.code}): {safe(result.text)}", err=True)
+            show_differences(result.details)
             return EXIT_REFUSED
         if result.notice:
             click.echo(safe(result.notice))
@@ -99,6 +114,7 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
             raise OikosError(f"session {session_id[:8]} has nothing to approve: {waits}")
         click.echo("\n".join(card_lines(card, Paint.for_stream())))
         if digest and not card.digest.startswith(digest):
+            show_differences(await oikos.service.differs(session_id, digest))
             raise OikosError(
                 f"the digest is {card.digest[:12]}, not {digest[:12]}: look at the card again before you approve it"
             )

@@ -8,9 +8,10 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,12 +22,16 @@ from oikos.cli.paint import Paint
 from oikos.cli.story import Story
 from oikos.config import load
 from oikos.domain.errors import OikosError
+from oikos.domain.events import Recorded
 from oikos.domain.session import Phase
 from oikos.evals.assertions import Judgement
 from oikos.evals.harness import Result, play
 from oikos.evals.manifest import LOCAL, Manifest, find
 from oikos.evals.report import table, write_json, write_junit
 from oikos.evals.trial import Scene, Trial
+
+if TYPE_CHECKING:
+    from oikos.evals.client import Server
 
 
 @click.command()
@@ -43,6 +48,10 @@ from oikos.evals.trial import Scene, Trial
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default=None, help="Also write JSON here.")
 @click.option("--junit", type=click.Path(path_type=Path), default=None, help="Also write JUnit XML here.")
+@click.option("--url", default="", help="Play against this server: its own fleet, its own model.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), default=None, help="With --url: a private file with its token."
+)
 @click.option("--list", "only_list", is_flag=True, help="Only list the manifests.")
 def evaluate(
     paths: tuple[Path, ...],
@@ -52,20 +61,26 @@ def evaluate(
     repeat: int,
     json_file: Path | None,
     junit: Path | None,
+    url: str,
+    token_file: Path | None,
     only_list: bool,
 ) -> None:
     """Play the manifests of PATHS (files or directories; the shipped ones without).
 
-    Exit code: 0 all passed, 2 some failed.
+    Exit code: 0 all passed, 2 some failed. With --url those that need a lab of their own are named and left out, and it
+    is 1 when none is left.
     """
     manifests = find(paths or (data.path("evals"),))
     if only_list:
         for manifest in manifests:
             click.echo(f"{manifest.name:<32} {manifest.about}")
         return
+    server = _server(url, token_file, model)
+    if server is not None:
+        manifests = _fitting(manifests)
     first = seed if seed is not None else random.SystemRandom().randrange(1, 10**6)
     click.echo(f"seed {first}")
-    if any(manifest.world not in ("", LOCAL) for manifest in manifests):
+    if server is None and any(manifest.world not in ("", LOCAL) for manifest in manifests):
         from oikos.cli.stage import make_ready
 
         make_ready(lambda line: click.echo(f"  {line}"))
@@ -74,7 +89,7 @@ def evaluate(
         for n in range(repeat)
         for manifest in manifests
     ]
-    results = asyncio.run(_all(plays, jobs=jobs, model=model))
+    results = asyncio.run(_all(plays, jobs=jobs, model=model, server=server))
     for line in table(results):
         click.echo(line)
     if json_file is not None:
@@ -84,14 +99,49 @@ def evaluate(
     sys.exit(0 if all(result.ok for result in results) else 2)
 
 
-async def _all(plays: Sequence[tuple[Manifest, int]], *, jobs: int, model: str | None) -> list[Result]:
+def _server(url: str, token_file: Path | None, model: str | None) -> Server | None:
+    if not url and token_file is None:
+        return None
+    from oikos.evals.client import Server
+    from oikos.evals.remote import read_token
+
+    if not url or token_file is None:
+        raise OikosError("--url and --token-file belong together: `oikos serve token add` makes a token")
+    if model is not None:
+        raise OikosError("--model cannot be chosen with --url: the server's own model answers")
+    server = Server(url, read_token(token_file))
+    server.get("/sessions?limit=1")  # whoever cannot come in is told once
+    return server
+
+
+def _fitting(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+    """Those that a server can play; the others are named."""
+    from oikos.evals.remote import unfit
+
+    fitting = []
+    for manifest in manifests:
+        why = unfit(manifest)
+        if why:
+            click.echo(f"- {manifest.name} {why}", err=True)
+        else:
+            fitting.append(manifest)
+    if not fitting:
+        raise OikosError("nothing was played: no manifest given can be played against a server")
+    return tuple(fitting)
+
+
+async def _all(
+    plays: Sequence[tuple[Manifest, int]], *, jobs: int, model: str | None, server: Server | None
+) -> list[Result]:
     slots = asyncio.Semaphore(jobs)
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(_one(manifest, seed, slots, model)) for manifest, seed in plays]
+        running = [tasks.create_task(_one(manifest, seed, slots, model, server)) for manifest, seed in plays]
     return [task.result() for task in running]
 
 
-async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: str | None) -> Result:
+async def _one(
+    manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: str | None, server: Server | None
+) -> Result:
     async with slots:
         home = Path(tempfile.mkdtemp(prefix=f"oikos-eval-{manifest.name}-"))
         clock = SystemClock()
@@ -100,9 +150,14 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
         trial: Trial | None = None
         error = ""
         try:
-            trial, judgements = await play(
-                manifest, seed=seed, home=home, build=_build, environ=os.environ, model=model
-            )
+            if server is not None:
+                from oikos.evals.remote import play_remotely
+
+                trial, judgements = await play_remotely(manifest, server)
+            else:
+                trial, judgements = await play(
+                    manifest, seed=seed, home=home, build=_build, environ=os.environ, model=model
+                )
         except OikosError as failed:
             error = str(failed)
         except Exception as failed:  # a defect, or a lab that will not come up, is a failed eval; the others go on
@@ -120,7 +175,10 @@ async def _one(manifest: Manifest, seed: int, slots: asyncio.Semaphore, model: s
         )
         paint = Paint.for_stream(sys.stderr)
         if not result.ok:
-            await _keep_transcript(home)
+            if server is None:
+                await _keep_transcript(home)
+            elif trial is not None:
+                await asyncio.to_thread(_keep_records, home, trial)
             click.echo(paint(f"✕ {manifest.name}", "red"), err=True)
             return result
         click.echo(paint(f"✓ {manifest.name}", "green"), err=True)
@@ -134,19 +192,29 @@ def _build(manifest: Manifest, seed: int) -> Scene:
     return lab_scene(manifest, seed)
 
 
+def _told(session_id: str, records: Iterable[Recorded]) -> list[str]:
+    story = Story(Paint(False), whole=True)
+    lines = [f"{record.seq:>5}  {line}" for record in records for line in story.lines(record)]
+    return [f"session {session_id}", *lines]
+
+
+def _keep_records(home: Path, trial: Trial) -> None:
+    """What the server's stream told of a failed eval, as people read it."""
+    lines = [
+        line
+        for session_id in dict.fromkeys(turn.session_id for turn in trial.turns)
+        for line in _told(session_id, [record for record in trial.records() if record.session_id == session_id])
+    ]
+    (home / "transcript.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 async def _keep_transcript(home: Path) -> None:
     """Every session of a failed eval as people read it, beside the database."""
     lines: list[str] = []
     try:
         async with open_store(load({"OIKOS_HOME": str(home)})) as store:
             for row in await store.sessions():
-                story = Story(Paint(False), whole=True)
-                lines.append(f"session {row.session_id}")
-                lines += [
-                    f"{record.seq:>5}  {line}"
-                    for record in await store.load(row.session_id)
-                    for line in story.lines(record)
-                ]
+                lines += _told(row.session_id, await store.load(row.session_id))
     except OikosError as error:
         lines.append(f"no transcript: {error}")
     await asyncio.to_thread((home / "transcript.txt").write_text, "\n".join(lines) + "\n", encoding="utf-8")

@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 import click
 import orjson
 
+from oikos.app.changes import changes_of
 from oikos.app.teaching import STREAM
 from oikos.bootstrap import open_store
 from oikos.cli.paint import Paint, safe, seconds
 from oikos.cli.story import Story, risk_word
 from oikos.config import load
-from oikos.domain import events as ev
 from oikos.domain.errors import OikosError
-from oikos.domain.run import Stream, describe
-from oikos.domain.verdict import Risk
+from oikos.domain.run import Stream
 from oikos.ports import RunRow, SessionRow, Store
 
 
@@ -124,36 +123,28 @@ def run_line(row: RunRow) -> str:
 
 @click.command()
 @click.argument("session", default="-")
-def changes(session: str) -> None:
+@click.option("--plan-back", is_flag=True, help="Also have Nomos plan the way back: it proposes, you approve.")
+def changes(session: str, plan_back: bool) -> None:
     """Every change SESSION made, with its authority, its outcome, and the undo that its plan named (SPEC R5.12)."""
     asyncio.run(_changes(session))
+    if plan_back:
+        from oikos.cli.decide import plan_way_back
+
+        plan_way_back(session)
 
 
 async def _changes(session: str) -> None:
     async with open_store(load()) as store:
         records = await store.load(await find_session(store, session))
     paint = Paint.for_stream()
-    undo: dict[int, str] = {}
-    ended: dict[str, ev.RunFinished] = {}
-    started: list[tuple[float, ev.RunStarted]] = []
-    for record in records:
-        match record.event:
-            case ev.PlanProposed(plan=plan):
-                undo |= {step.seq: step.undo for step in plan.steps}
-            case ev.RunStarted() as run if run.risk is not Risk.READ_ONLY:
-                started.append((record.at.wall_s, run))
-            case ev.RunFinished() as run_ended:
-                ended[run_ended.run_id] = run_ended
-            case _:
-                pass
-    if not started:
+    found = changes_of(records)
+    if not found:
         click.echo("Nothing was changed in this session.")
-    for at_s, run in started:
-        outcome = describe(ended[run.order.run_id].report.outcome) if run.order.run_id in ended else "running"
-        click.echo(f"{when(at_s)}  {paint.risk(run.risk)} {safe(run.target)} $ {safe(run.order.command)}")
-        click.echo(f"    {outcome} · run {run.order.run_id[:8]} · authority {run.authority}")
-        way_back = undo.get(run.step or 0, "")
-        click.echo(f"    undo: {safe(way_back)}" if way_back else "    undo: none was named in the plan")
+    for change in found:
+        run = change.run
+        click.echo(f"{when(change.at_s)}  {paint.risk(run.risk)} {safe(run.target)} $ {safe(run.order.command)}")
+        click.echo(f"    {change.outcome} · run {run.order.run_id[:8]} · authority {run.authority}")
+        click.echo(f"    undo: {safe(change.undo)}" if change.undo else "    undo: none was named in the plan")
 
 
 @click.group()

@@ -14,7 +14,7 @@ from oikos.lab import Host, Lab, LabError
 from oikos.lab.build import prepare
 from oikos.lab.faults import catalogue
 from oikos.lab.places import Places
-from oikos.lab.worlds import Phase, World, backup, service_down
+from oikos.lab.worlds import Guest, Phase, World, apt_lock, backup, big_log, fresh_ct, service_down
 from oikos.lab.worlds.backup_plan import FAULTS
 from oikos.lab.worlds.service_plan import VARIANTS
 from oikos.lab.worlds.world import differences, prints
@@ -65,12 +65,18 @@ class Bare(World):
         ]
 
 
-def build_world(lab: Lab, name: str, seed: int, *, variant: str = "", files: Sequence[tuple[str, str]] = ()) -> World:
-    """A world in a lab that is up.
+def build_world(
+    lab: Lab, name: str, seed: int, *, variant: str = "", files: Sequence[tuple[str, str]] = (), pace: float = 1.0
+) -> World:
+    """A world in a lab that is up; `pace` scales how long its troubles last.
 
     Raises: LabError: it could not be built, or there is no such variant.
     """
-    known: tuple[str, ...] = {"backup": FAULTS, "service_down": VARIANTS}.get(name, ())
+    known: tuple[str, ...] = {
+        "apt_lock": apt_lock.VARIANTS,
+        "backup": FAULTS,
+        "service_down": VARIANTS,
+    }.get(name, ())
     if variant and variant not in known:
         raise LabError(f"unknown variant {variant!r} of {name}: one of {', '.join(known) or 'none'}")
     match name:
@@ -78,6 +84,12 @@ def build_world(lab: Lab, name: str, seed: int, *, variant: str = "", files: Seq
             return backup.build(lab, seed, fault=cast("Any", variant or None))
         case "service_down":
             return service_down.build(lab, seed, variant=cast("Any", variant or None))
+        case "apt_lock":
+            return apt_lock.build(lab, seed, variant=cast("Any", variant or None), holds_s=apt_lock.HOLDS_S * pace)
+        case "big_log":
+            return big_log.build(lab, seed)
+        case "fresh_ct":
+            return fresh_ct.build(lab, seed)
         case "bare":
             return Bare(lab, seed, files)
         case _:
@@ -94,7 +106,7 @@ def lab_scene(manifest: Manifest, seed: int) -> LabScene:
 
     Raises: LabError: they could not be made.
     """
-    scene = LabScene(manifest.world, seed, variant=manifest.variant, files=manifest.files)
+    scene = LabScene(manifest.world, seed, variant=manifest.variant, files=manifest.files, pace=manifest.pace)
     try:
         for fault in (fault for fault in manifest.faults if not fault.at):
             scene.inject(fault.host, fault.fault, fault.words)
@@ -107,15 +119,20 @@ def lab_scene(manifest: Manifest, seed: int) -> LabScene:
 class LabScene:
     """One world in a lab of its own, which goes when this process does."""
 
-    def __init__(self, name: str, seed: int, *, variant: str = "", files: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, name: str, seed: int, *, variant: str = "", files: Sequence[tuple[str, str]] = (), pace: float = 1.0
+    ) -> None:
+        self._pace = pace
         self._lab = Lab(f"o{os.getpid() % 0xFFFFF:x}{next(_NUMBERS) % 100:02d}")
         self._lab.up(owned=True)
         try:
-            self._world = build_world(self._lab, name, seed, variant=variant, files=files)
+            self._world = build_world(self._lab, name, seed, variant=variant, files=files, pace=pace)
         except BaseException:
             self._lab.down()
             raise
-        self.entities: Sequence[Entity] = tuple(entity_of(self._lab, host) for host in self._world.hosts)
+        hosts = {host.name: entity_of(self._lab, host) for host in self._world.hosts}
+        guests = (guest_of(guest, hosts[guest.node]) for guest in self._world.guests)
+        self.entities: Sequence[Entity] = (*hosts.values(), *guests)
 
     @property
     def seed(self) -> int:
@@ -152,7 +169,7 @@ class LabScene:
 
     def inject(self, host: str, fault: str, words: Sequence[str]) -> None:
         """Put a fault of the lab's catalogue into a host."""
-        catalogue.apply(self._host(host), fault, list(words))
+        catalogue.apply(self._host(host), fault, list(words), pace=self._pace)
 
     def _host(self, name: str) -> Host:
         wanted = self._world.hosts[0].name if name == "*" else name
@@ -181,3 +198,9 @@ def entity_of(lab: Lab, host: Host) -> Entity:
     )
     kind = "node" if host.kind == "pve" else "host"
     return Entity(id=new_id(), kind=kind, slug=host.name, access=access, lab=True)
+
+
+def guest_of(guest: Guest, node: Entity) -> Entity:
+    """A container of a lab node as the inventory knows it: reached through the node."""
+    access = AccessPath(transport=Transport.PCT, via=node.slug, guest=str(guest.vmid))
+    return Entity(id=new_id(), kind="lxc", slug=guest.name, parent=node.id, access=access, lab=True)

@@ -33,6 +33,7 @@ class Story:
         self._cards = cards
         self._runs: dict[str, ev.RunStarted] = {}
         self._tries: dict[int, int] = {}
+        self._changed = False
         self._plan: Plan | None = None
         self._calls: dict[str, str] = {}
         self._said = ""
@@ -133,7 +134,9 @@ class Story:
                 word = paint(
                     f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold"
                 )
-                return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}"]
+                back = "  oikos changes SESSION --plan-back   has Nomos plan the way back"
+                offer = [] if good or not self._changed else [paint(back, "dim")]
+                return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}", *offer]
             case ev.RuleTaught():
                 return [f"rule {event.rule.id[:8]} taught by {safe(event.rule.by)}: {safe(' '.join(event.rule.argv))}"]
             case ev.RuleRemoved():
@@ -221,6 +224,7 @@ class Story:
 
     def _started(self, event: ev.RunStarted) -> list[str]:
         self._runs[event.order.run_id] = event
+        self._changed |= event.risk is not Risk.READ_ONLY
         if event.authority == "probe":
             return []
         attempt = ""

@@ -93,6 +93,8 @@ class Refusal:
     """One line for the operator: the thing, the cause, the remedy."""
     directive: str = ""
     """What the model should do next; empty when the text says it already."""
+    details: tuple[str, ...] = ()
+    """For a stale approval: lines of what differs, `- ` shown then, `+ ` so now."""
 
     def for_model(self) -> str:
         """The text and directive as one paragraph."""

@@ -14,6 +14,7 @@ from oikos.domain.instant import Instant
 from oikos.domain.inventory import Fact
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import RunOrder, RunReport
+from oikos.domain.scripts import Script
 from oikos.domain.teaching import TaughtRule
 from oikos.domain.value import dataclass
 from oikos.domain.verdict import Effect, NamedObject, Risk
@@ -231,6 +232,8 @@ class RunParked:
     """What must be typed; empty when approving is enough."""
     offers_reopen: bool = False
     rerun: str = ""
+    scripts: tuple[Script, ...] = ()
+    """Files that it runs, with what they held when it was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

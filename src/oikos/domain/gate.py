@@ -27,12 +27,22 @@ from oikos.domain.plan import (
     phrase_of,
 )
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
+from oikos.domain.scripts import Script, drift, reading, runs_a_file, scripts_of
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.teaching import taught_by
 from oikos.domain.value import dataclass
 from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
 
-__all__ = ["Admission", "NeedsApproval", "NeedsTypedConfirmation", "Outcome", "Question", "admit", "admit_probe"]
+__all__ = [
+    "Admission",
+    "NeedsApproval",
+    "NeedsTypedConfirmation",
+    "Outcome",
+    "Question",
+    "admit",
+    "admit_probe",
+    "admit_reading",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,8 @@ class Question:
     now: Instant
     approval: Consent | None = None
     """The consent that an operator gave to exactly this run, if it was parked before."""
+    scripts: tuple[Script, ...] = ()
+    """What the files that the command runs hold now; not read: empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +113,18 @@ def admit_probe(state: State, target: Entity) -> Admission | Refusal:
     if target.mode is Mode.LOCKED:
         return _locked(target)
     return seal(kind="probe", digest=target.id, target_id=target.id, authority="probe", seq=state.seq)
+
+
+def admit_reading(state: State, target: Entity, order: RunOrder, paths: tuple[str, ...]) -> Admission | Refusal:
+    """Admit the built-in read of script files: its bytes are made of the paths alone (THREATS T6)."""
+    if state.phase in TERMINAL:
+        return session_over(state)
+    if target.mode is Mode.LOCKED:
+        return _locked(target)
+    asked = (order.session_id, order.target_id, order.command, order.stdin, order.supervised)
+    if asked != (state.session_id, target.id, reading(paths), None, False):
+        return Refusal(code=Code.INTERNAL, text="The order is not the built-in read of files; nothing was started.")
+    return seal(kind="run", digest=order.digest(), target_id=target.id, authority="probe", seq=state.seq)
 
 
 # ---- refusals, in the order of R3.1 ----------------------------------------------------------------------------------
@@ -368,7 +392,8 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
     verdict, state = q.verdict, q.state
     guarded = plan.guarded(verdict.effects)
     declared = state.status is PlanStatus.APPROVED and plan.declares(q.order.target_id, q.order.command, q.order.stdin)
-    declared = declared and not _file_may_differ(q, plan)
+    drifted = _drifted(q, plan)
+    declared = declared and not drifted and not _file_may_differ(q, plan)
     beyond = () if declared else guarded
     approved = _approved(q, beyond)
     outside = "" if declared or approved is not None else _outside(q, plan, target)
@@ -392,12 +417,17 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
             directive="Propose a plan that contains exactly this command, so that the operator can approve it.",
         )  # fmt: skip
     if verdict.risk is Risk.DESTRUCTIVE:
-        return _destructive(q, plan, guarded, beyond, outside)
+        return _destructive(q, plan, guarded, beyond, f"Out of scope: {outside}." if outside else drifted)
+    if drifted:
+        return NeedsApproval(why=drifted, effects=guarded)
     return _mutation(q, beyond)
 
 
-RUNS_A_FILE = ("exec.file", "program.path", "shell.source")
-"""Rules of the classifier for a command whose effect lies in a file that the plan does not hold."""
+def _drifted(q: Question, plan: Plan) -> str:
+    """The script that the plan holds this command with, and that is another one now, in words."""
+    planned = plan.planned(q.order.target_id, q.order.command, q.order.stdin)
+    found = [drift(command.scripts, q.scripts) for command in planned]
+    return found[0] if found and all(found) else ""
 
 
 def _file_may_differ(q: Question, plan: Plan) -> bool:
@@ -406,7 +436,7 @@ def _file_may_differ(q: Question, plan: Plan) -> bool:
     The approval covered the command's bytes; what the file held then is no longer sure, so it is asked again
     (security/THREATS T6).
     """
-    if not any(reason.rule in RUNS_A_FILE for reason in q.verdict.reasons):
+    if not runs_a_file(q.verdict) and not scripts_of(q.order.command, q.verdict):
         return False
     return any(
         run.mutated and run.generation == plan.generation and run.order.target_id == q.order.target_id
@@ -447,6 +477,8 @@ def _approved(q: Question, beyond: tuple[Effect, ...]) -> Admission | None:
         return None
     if q.verdict.risk > parked.event.risk or not set(beyond) <= set(parked.event.effects):
         return None
+    if q.scripts != parked.event.scripts:  # what it runs is not what it was when it was asked
+        return None
     if q.verdict.risk is Risk.DESTRUCTIVE and consent.text.strip() != phrase_of(_worst_object(q)):
         return None
     return _sealed(q, f"approval:{consent.id}")
@@ -472,15 +504,15 @@ def _mutation(q: Question, beyond: tuple[Effect, ...]) -> Outcome:
 
 
 def _destructive(
-    q: Question, plan: Plan, guarded: tuple[Effect, ...], beyond: tuple[Effect, ...], outside: str
+    q: Question, plan: Plan, guarded: tuple[Effect, ...], beyond: tuple[Effect, ...], besides: str
 ) -> Outcome:
     consent = _ticking_consent(q)
     item = _preauthorised(q, plan)
-    if consent is not None and item is not None and not beyond and not outside:
+    if consent is not None and item is not None and not beyond and not besides:
         return _sealed(q, f"preauthorised:{consent.id}:{item}")
     why = q.verdict.reasons[0].text if q.verdict.reasons else "The command is destructive."
-    if outside:
-        why = f"Out of scope: {outside}. {why}"
+    if besides:
+        why = f"{besides} {why}"
     return NeedsTypedConfirmation(why=why, phrase=phrase_of(_worst_object(q)), effects=guarded)
 
 

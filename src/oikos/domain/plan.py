@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from oikos.domain.run import DEFAULT_TIMEOUT_S
+from oikos.domain.scripts import Script
 from oikos.domain.value import dataclass
 from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk
 
@@ -101,6 +102,8 @@ class PlannedCommand:
     why: str = ""
     """The decisive reason, for the card."""
     preauthorise: PreAuthorisation | None = None
+    scripts: tuple[Script, ...] = ()
+    """Files that it runs, with what they held when the plan was proposed."""
 
     @property
     def guarded(self) -> bool:
@@ -198,9 +201,14 @@ class Plan:
 
     def declares(self, target_id: str, command: str, stdin: str | None) -> bool:
         """Whether exactly this command on this target is in the plan, byte for byte."""
-        return any(
-            step.target_id == target_id and (planned.text, planned.stdin) == (command, stdin)
+        return bool(self.planned(target_id, command, stdin))
+
+    def planned(self, target_id: str, command: str, stdin: str | None) -> tuple[PlannedCommand, ...]:
+        """Every place where exactly this command on this target is in the plan."""
+        return tuple(
+            planned
             for step, planned in self.commands()
+            if step.target_id == target_id and (planned.text, planned.stdin) == (command, stdin)
         )
 
     def machines(self) -> tuple[str, ...]:
@@ -243,6 +251,7 @@ def _step_words(step: Step, first: int) -> Iterator[str]:
     yield from ("step", step.target_id or step.target)
     for command in step.commands:
         yield from ("command", command.text, "-" if command.stdin is None else "+" + command.stdin)
+        yield from (word for script in command.scripts for word in ("script", script.path, script.sha256))
         if command.preauthorise is not None:
             pre = command.preauthorise
             # relative, so that the same plan has the same digest wherever the session's count of steps stands

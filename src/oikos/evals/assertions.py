@@ -207,7 +207,7 @@ def _answer_contains(assertion: Assertion, trial: Trial) -> _Answer:
 
 def _fact_equals(assertion: Assertion, trial: Trial) -> _Answer:
     for name, raw in assertion.pairs:
-        slug, _, key = name.rpartition("/")
+        slug, _, key = fill(name, trial).rpartition("/")
         wanted = fill(raw, trial)
         found = [
             _plain(fact.value)

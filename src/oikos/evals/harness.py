@@ -343,7 +343,7 @@ class _Talk:
         ):
             fault = self._faults[self.faults]
             self.faults += 1
-            await asyncio.sleep(fault.after_s)
+            await asyncio.sleep(fault.after_s * self._manifest.pace)
             await asyncio.to_thread(self._scene.inject, fault.host, fault.fault, fault.words)
         crashes = self._manifest.crash
         if self._worker is not None and self.crashes < len(crashes) and _is_at(crashes[self.crashes].at, record.event):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,9 @@ WORDED = frozenset({"changes", "answer", "confirm"})
 CARDS = ("plan", "run", "question", "limit", "nudge", "repetition", "halted")
 LOCAL = "local"
 """The world that is a directory of this machine; all others are lab hosts."""
-WORLDS = (LOCAL, "bare", "backup", "service_down")
+WORLDS = (LOCAL, "bare", "apt_lock", "backup", "big_log", "fresh_ct", "service_down")
+VARIED = ("apt_lock", "backup", "service_down")
+"""Worlds with more than one kind of trouble."""
 MOMENTS = ("turn.started", "assistant.said", "plan.approved", "run.started", "run.finished", "tool.answered")
 """Events after which a crash or a fault may come; of runs those that are not read-only."""
 
@@ -148,6 +151,8 @@ class Manifest:
     crash: tuple[Crash, ...] = ()
     look: bool = False
     timeout_s: int = 180
+    pace: float = 1.0
+    """Scales every duration of faults and of the world's troubles: 0.1 plays a lock of 90 s in 9 s."""
 
 
 def load(path: Path) -> Manifest:
@@ -175,6 +180,7 @@ def load(path: Path) -> Manifest:
             "crash",
             "look",
             "timeout_s",
+            "pace",
         ),
     )
     if not NAME.fullmatch(top["name"].text()):
@@ -203,6 +209,7 @@ def load(path: Path) -> Manifest:
         crash=_each(top, "crash", _crash),
         look=top["look"].flag() if "look" in top else False,
         timeout_s=top["timeout_s"].integer(1, 3600) if "timeout_s" in top else 180,
+        pace=_pace(top["pace"]) if "pace" in top else 1.0,
         expect=expect,
     )
     _fits_together(manifest, top)
@@ -249,10 +256,12 @@ def _pairs(top: Mapping[str, Node], name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _fits_together(manifest: Manifest, top: Mapping[str, Node]) -> None:
-    if manifest.variant and manifest.world not in ("backup", "service_down"):
-        top["variant"].fail("a world that has variants: backup or service_down")
+    if manifest.variant and manifest.world not in VARIED:
+        top["variant"].fail(f"a world that has variants: {', '.join(VARIED)}")
     if manifest.files and manifest.world not in (LOCAL, "bare"):
         top["files"].fail("the world local or bare: the others are furnished already")
+    if "pace" in top and manifest.world in ("", LOCAL):
+        top["pace"].fail("a world of lab hosts")
     if manifest.faults and manifest.world in ("", LOCAL):
         top["faults"].fail("a world of lab hosts")
     if manifest.crash and manifest.model == "live":
@@ -344,6 +353,14 @@ def _crash(node: Node) -> Crash:
 
 def _milliseconds(fields: Mapping[str, Node]) -> float:
     return fields["after_ms"].integer(0, 60_000) / 1000 if "after_ms" in fields else 0.0
+
+
+def _pace(node: Node) -> float:
+    """More than nothing, at most real time."""
+    text = node.verbatim()
+    if re.fullmatch(r"[01](\.\d+)?", text) is None or not 0 < float(text) <= 1:
+        node.fail("a number above 0, at most 1")
+    return float(text)
 
 
 def _limits(node: Node) -> tuple[tuple[str, int], ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oikos.app.service import Card, Done, Service
+from typing import Protocol
+
+from oikos.app.service import Card, Done
 from oikos.domain.consent import Channel, Principal, Role
 from oikos.domain.errors import OikosError, Refusal
 from oikos.evals.manifest import OperatorRule
@@ -11,6 +13,40 @@ SCRIPT = Principal(id="script", role=Role.APPROVER, channel=Channel.SCRIPT)
 
 PUSHES = frozenset({"changes", "answer", "raise"})
 """What brings the agent on and is no consent; saying no does not (security/THREATS T35)."""
+
+
+class Desk(Protocol):
+    """Where a decision goes: the service of this process, or a server's."""
+
+    async def approve(
+        self, session_id: str, card: Card, by: Principal, *, items: tuple[int, ...] = (), phrases: tuple[str, ...] = ()
+    ) -> Done | Refusal:
+        """Approve what a card showed."""
+        ...
+
+    async def reject(self, session_id: str, by: Principal, *, reason: str = "") -> Done | Refusal:
+        """No."""
+        ...
+
+    async def ask_for_changes(self, session_id: str, text: str, by: Principal) -> Done | Refusal:
+        """Not like this."""
+        ...
+
+    async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
+        """A typed phrase."""
+        ...
+
+    async def send(self, session_id: str, text: str, by: Principal, *, shown: Card | None = None) -> Done | Refusal:
+        """A message."""
+        ...
+
+    async def raise_limits(self, session_id: str, by: Principal) -> Done | Refusal:
+        """Raise and continue."""
+        ...
+
+    async def stop(self, session_id: str, by: Principal) -> Done | Refusal:
+        """End it."""
+        ...
 
 
 class Operator:
@@ -22,7 +58,7 @@ class Operator:
         self.ticks = 0
         """How often it had to help the agent on."""
 
-    async def decide(self, service: Service, card: Card) -> Done | None:
+    async def decide(self, service: Desk, card: Card) -> Done | None:
         """Do what the rule says; None when the card is left alone.
 
         Raises:
@@ -45,7 +81,7 @@ class Operator:
                 return rule
         return None
 
-    async def _act(self, service: Service, card: Card, rule: OperatorRule) -> Done | Refusal:
+    async def _act(self, service: Desk, card: Card, rule: OperatorRule) -> Done | Refusal:
         session_id = card.session_id
         match rule.do:
             case "approve":

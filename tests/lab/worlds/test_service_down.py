@@ -86,5 +86,7 @@ def test_equal_seeds_draw_equal_worlds_and_all_variants_come() -> None:
 
 
 def test_an_unknown_world_names_the_known_ones() -> None:
-    with pytest.raises(LabError, match=r"^unknown world 'atlantis': one of backup, service_down$"):
+    with pytest.raises(
+        LabError, match=r"^unknown world 'atlantis': one of apt_lock, backup, big_log, fresh_ct, service_down$"
+    ):
         worlds.build("atlantis", Lab("x"), seed=1)

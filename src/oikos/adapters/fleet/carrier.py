@@ -79,9 +79,18 @@ class Carrier:
         return said
 
     async def start(
-        self, way: Way, program: Sequence[str], *, stdin: bytes = b"", limits: Limits = DEFAULT_LIMITS, mark: str = ""
+        self,
+        way: Way,
+        program: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        limits: Limits = DEFAULT_LIMITS,
+        mark: str = "",
+        unshelled: Sequence[str] = (),
     ) -> Process:
         """Start a program. Its standard input is `stdin` and then closed.
+
+        `unshelled` is the program without its shell, used on this machine only.
 
         Raises:
             TargetError: it was not started; nothing was sent.
@@ -89,7 +98,10 @@ class Carrier:
         if way.sudo and way.password:
             stdin = self._secret(way.password).encode() + b"\n" + stdin
         if way.endpoint is None:
-            return await LocalProcess.start(way.words(program), environment(self._home), cwd=self._home, stdin=stdin)
+            words = way.words(program)
+            return await LocalProcess.start(
+                words, environment(self._home), cwd=self._home, stdin=stdin, unshelled=unshelled if way.bare else ()
+            )
         link = await self.pool.link(way.endpoint, connect_s=limits.connect_s)
         return await link.start(way.text(program, mark=mark), channel_s=limits.channel_s, stdin=stdin)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from oikos.adapters.fleet import straight
 from oikos.adapters.fleet.flow import End, Flow
 from oikos.domain.errors import TargetError
 from oikos.domain.run import Stream
@@ -35,14 +36,23 @@ class LocalProcess:
 
     @classmethod
     async def start(
-        cls, words: Sequence[str], environment: Mapping[str, str], *, cwd: str, stdin: bytes = b""
+        cls,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        cwd: str,
+        stdin: bytes = b"",
+        unshelled: Sequence[str] = (),
     ) -> LocalProcess:
         """Start it, off the event loop: a fork takes as long as it takes.
+
+        `unshelled` is what the shell in `words` would start and nothing else (see `straight`); if that fails, the
+        shell is asked after all.
 
         Raises:
             TargetError: there is no such program, or no process can be made.
         """
-        spawning = asyncio.get_running_loop().run_in_executor(None, _spawn, words, environment, cwd, stdin)
+        spawning = asyncio.get_running_loop().run_in_executor(None, _spawn, words, environment, cwd, stdin, unshelled)
         try:
             return cls(await asyncio.shield(spawning))
         except asyncio.CancelledError:
@@ -146,14 +156,26 @@ class _Born:
     err: int
 
 
-def _spawn(words: Sequence[str], environment: Mapping[str, str], cwd: str, stdin: bytes) -> _Born:
+def _spawn(
+    words: Sequence[str], environment: Mapping[str, str], cwd: str, stdin: bytes, unshelled: Sequence[str]
+) -> _Born:
     source = _source(stdin)
     out, out_end = os.pipe()
     err, err_end = os.pipe()
     try:
-        child = subprocess.Popen(
-            words, env=environment, cwd=cwd, stdin=source, stdout=out_end, stderr=err_end, start_new_session=True
-        )
+        child = None
+        if unshelled and (file := straight.find(unshelled[0], environment["PATH"])):
+            try:
+                child = subprocess.Popen(
+                    unshelled, executable=file, env=straight.environment(environment, file, cwd), cwd=cwd,
+                    stdin=source, stdout=out_end, stderr=err_end, start_new_session=True,
+                )  # fmt: skip
+            except OSError:
+                pass  # a script without an interpreter's line, a directory …: the shell knows what to do or to say
+        if child is None:
+            child = subprocess.Popen(
+                words, env=environment, cwd=cwd, stdin=source, stdout=out_end, stderr=err_end, start_new_session=True
+            )
         pidfd = os.pidfd_open(child.pid)
     except OSError as error:
         os.close(out)

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from oikos.adapters.fleet import spool, wrap
+from oikos.adapters.fleet import spool, straight, wrap
 from oikos.adapters.fleet.carrier import COMPLAINT_BYTES, Carrier, last_words
 from oikos.adapters.fleet.flow import Chunk, End, Process
 from oikos.adapters.fleet.local import LocalProcess
@@ -223,5 +223,8 @@ async def begin(carrier: Carrier, way: Way, order: RunOrder, hello: Hello) -> Pl
     if not way.bare:
         program = wrap.announced(mark, program)
     stdin = (order.stdin or "").encode()
-    process = await carrier.start(way, program, stdin=stdin, limits=order.limits, mark=mark if way.bare else "")
+    process = await carrier.start(
+        way, program, stdin=stdin, limits=order.limits, mark=mark if way.bare else "",
+        unshelled=straight.split(order.command) if hello.bash else (),
+    )  # fmt: skip
     return PlainRun(carrier=carrier, way=way, process=process, mark=mark.encode())

@@ -23,6 +23,8 @@ class Fault:
     apply: Callable[[Host, list[str]], object]
     least: int = 0
     most: int = 0
+    lasts: int | None = None
+    """Which argument is a duration in seconds, for `pace`."""
 
 
 def _optional(word: str) -> str | None:
@@ -78,6 +80,7 @@ FAULTS: Mapping[str, Fault] = {
         usage="[SECONDS]",
         help="hold apt's locks for a while (30)",
         most=1,
+        lasts=0,
         apply=lambda host, words: _hold_apt(host, words),
     ),
     "kill_ssh_sessions": Fault(
@@ -91,6 +94,7 @@ FAULTS: Mapping[str, Fault] = {
         help="make a command slow, and its first calls fail",
         least=2,
         most=3,
+        lasts=1,
         apply=lambda host, words: host.wrap_command(
             words[0], delay_s=_number(words[1]), fail_times=_whole(words[2]) if words[2:] else 0
         ),
@@ -130,7 +134,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def _hold_apt(host: Host, words: list[str]) -> None:
-    host.apt_lock(_whole(words[0]) if words else 30)
+    host.apt_lock(_number(words[0]) if words else 30)
 
 
 def describe() -> list[str]:
@@ -139,12 +143,19 @@ def describe() -> list[str]:
     return [f"{f'{name} {fault.usage}':<{width}}  {fault.help}" for name, fault in FAULTS.items()]
 
 
-def apply(host: Host, name: str, words: list[str]) -> str:
-    """Put a fault in; what to tell the person. Raises: LabError."""
+def apply(host: Host, name: str, words: list[str], *, pace: float = 1.0) -> str:
+    """Put a fault in, its duration scaled by `pace`; what to tell the person. Raises: LabError."""
     if name not in FAULTS:
         raise LabError(f"unknown fault {name!r}: `oikos lab fault {host.name}` lists them")
     fault = FAULTS[name]
     if not fault.least <= len(words) <= fault.most:
         raise LabError(f"usage: oikos lab fault {host.name} {name} {fault.usage}".rstrip())
-    said = fault.apply(host, words)
+    said = fault.apply(host, scaled(fault, words, pace))
     return str(said) if said is not None else f"{host.name}: {name} done"
+
+
+def scaled(fault: Fault, words: list[str], pace: float) -> list[str]:
+    """The arguments with the duration among them times `pace`. Raises: LabError when it is no number."""
+    if fault.lasts is None or fault.lasts >= len(words) or pace == 1.0:
+        return words
+    return [f"{_number(word) * pace:g}" if at == fault.lasts else word for at, word in enumerate(words)]

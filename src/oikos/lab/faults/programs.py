@@ -15,7 +15,7 @@ APT_LOCK = (
     "for my $f (qw(/var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock)) "
     "{ sysopen(my $h,$f,O_RDWR|O_CREAT,0640) or die; my $l=pack('ssqql',F_WRLCK,0,0,0,0); "
     "fcntl($h,F_SETLK,$l) or die 'held'; push @h,$h } "
-    'print "locked\\n"; close STDOUT; sleep $ARGV[1];'
+    'print "locked\\n"; close STDOUT; select(undef, undef, undef, $ARGV[1]);'
 )
 CLOCK_CONF = "/etc/ssh/sshd_config.d/00-clock.conf"
 CLOCK_LIBRARY = "/usr/lib/libclk.so.1"
@@ -24,7 +24,7 @@ CLOCK_LIBRARY = "/usr/lib/libclk.so.1"
 class ProgramFaults(FaultTarget):
     """Mixed into Host."""
 
-    def apt_lock(self, seconds: int = 30, who: str = APT_HOLDER) -> subprocess.Popen[str]:
+    def apt_lock(self, seconds: float = 30, who: str = APT_HOLDER) -> subprocess.Popen[str]:
         """Hold dpkg's and apt's locks for a while, from a process of the host that looks like `who`.
 
         Raises: LabError when another process holds them.

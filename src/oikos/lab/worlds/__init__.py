@@ -7,10 +7,10 @@ from typing import Protocol
 
 from oikos.lab.errors import LabError
 from oikos.lab.lab import Lab
-from oikos.lab.worlds import backup, service_down
-from oikos.lab.worlds.world import Phase, World
+from oikos.lab.worlds import apt_lock, backup, big_log, fresh_ct, service_down
+from oikos.lab.worlds.world import Guest, Phase, World
 
-__all__ = ["WORLDS", "Builder", "Phase", "World", "build"]
+__all__ = ["WORLDS", "Builder", "Guest", "Phase", "World", "build"]
 
 
 class Builder(Protocol):
@@ -19,7 +19,13 @@ class Builder(Protocol):
     def __call__(self, lab: Lab, seed: int) -> World: ...
 
 
-WORLDS: Mapping[str, Builder] = {"backup": backup.build, "service_down": service_down.build}
+WORLDS: Mapping[str, Builder] = {
+    "apt_lock": apt_lock.build,
+    "backup": backup.build,
+    "big_log": big_log.build,
+    "fresh_ct": fresh_ct.build,
+    "service_down": service_down.build,
+}
 
 
 def build(name: str, lab: Lab, *, seed: int) -> World:

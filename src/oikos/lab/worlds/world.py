@@ -6,6 +6,7 @@ import random
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from oikos.lab.host import Host
@@ -19,8 +20,19 @@ def draws(world: str, seed: int) -> random.Random:
     return random.Random(f"{world}:{seed}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A container that a node of the world holds."""
+
+    name: str
+    vmid: int
+    node: str
+
+
 class World(ABC):
     """A built world. `prompt` is what the operator asks, `followup` what comes next in the same session (or empty)."""
+
+    guests: tuple[Guest, ...] = ()
 
     name: str
     seed: int

@@ -1,0 +1,78 @@
+"""A digest is stored beside the consent it was approved with: the same plan has it after an upgrade too (SPEC R3.6)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from oikos.domain.plan import (
+    AfterFailed,
+    Check,
+    Creates,
+    Plan,
+    PlannedCommand,
+    PreAuthorisation,
+    Scope,
+    Step,
+    phrase_of,
+)
+from oikos.domain.scripts import Script
+from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk
+
+GUEST = NamedObject(kind="guest", name="131", risk=Risk.DESTRUCTIVE, verb="destroy")
+LEAVE = PreAuthorisation(object=GUEST, max_uses=2)
+DESTROY = PlannedCommand(text="pct destroy 131", preauthorise=LEAVE)
+RESTORE = PlannedCommand(
+    text="bash restore.sh", stdin="y\n", preauthorise=replace(LEAVE, condition=AfterFailed(step=8)),
+    scripts=(Script(path="/srv/restore.sh", sha256="ab12"),),
+)  # fmt: skip
+PLAN = Plan(
+    generation=5,
+    goal="the job runs",
+    timeout_s=90.0,
+    steps=(
+        Step(seq=8, title="Destroy", target="pve1", target_id="e-2", commands=(DESTROY,)),
+        Step(seq=9, title="Restore", target="newbox", target_id="", commands=(RESTORE,)),
+    ),
+    checks=(Check(target="web1", target_id="e-1", command="status", expect_exit=3, expect_text="ok"),),
+    creates=(Creates(name="newbox", kind="lxc", on_target_id="e-2"),),
+    scope=(Scope(target_id="e-2", slug="pve1", host_keys=("k2", "k1")), Scope(target_id="e-1", slug="web1")),
+)
+WORDS = (
+    "goal", "the job runs", "timeout", "90.0",
+    "scope", "e-2", "2", "k1", "k2", "scope", "e-1", "0",
+    "creates", "newbox", "lxc", "e-2",
+    "step", "e-2", "command", "pct destroy 131", "-", "preauthorise", "guest", "131", "2", "always",
+    "step", "newbox", "command", "bash restore.sh", "+y\n", "script", "/srv/restore.sh", "ab12",
+    "preauthorise", "guest", "131", "2", "0",
+    "check", "e-1", "status", "3", "ok",
+)  # fmt: skip
+"""What changes effect, in order, each word with its length in front."""
+
+
+def test_the_digest_of_a_stored_plan_is_the_one_it_was_approved_with() -> None:
+    framed = "".join(f"{len(word)}:{word}" for word in WORDS)
+    assert PLAN.digest() == hashlib.sha256(framed.encode()).hexdigest()
+
+
+def test_an_outage_is_named_by_the_last_word_of_any_step() -> None:
+    steps = tuple(
+        Step(seq=seq, title="Restart", target="web1", target_id="e-1", commands=(PlannedCommand(text=text),))
+        for seq, text in ((1, "systemctl restart demo"), (2, "true"))
+    )
+    outages = tuple(Effect(kind=EffectKind.OUTAGE, object=name) for name in ("demo", "nginx"))
+    assert replace(PLAN, steps=steps).guarded(outages) == outages[1:]
+
+
+def test_the_phrase_keeps_every_letter_of_the_short_name() -> None:
+    assert phrase_of(NamedObject(kind="dataset", name="tank/old/XBOX/", risk=Risk.DESTRUCTIVE, verb="destroy")) == (
+        "destroy XBOX"
+    )
+
+
+def test_a_plan_declares_a_command_only_with_its_machine_its_bytes_and_its_input() -> None:
+    asked = [
+        ("e-2", "pct destroy 131", None), ("e-1", "pct destroy 131", None), ("e-2", "pct destroy 132", None),
+        ("e-2", "pct destroy 131", ""), ("", "bash restore.sh", "y\n"), ("", "bash restore.sh", None),
+    ]  # fmt: skip
+    assert [PLAN.declares(*one) for one in asked] == [True, False, False, False, True, False]
