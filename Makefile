@@ -41,7 +41,7 @@ check: $(DEV) ## style, types, layers, house rules
 bench: $(DEV) ## measures the loop beside its peers
 	@bench/run
 
-mutants: $(DEV) ## how many of mutmut's mutants of the consent rules the tests kill (an hour)
+mutants: $(DEV) ## how many of mutmut's mutants of the consent rules the tests kill
 	@$(BIN)/python tools/mutate.py
 
 fmt: $(DEV) ## formats the code

@@ -51,10 +51,10 @@ def test_a_line_of_the_vocabulary_is_a_language_and_phrases_between_bars() -> No
         ("👍🏿", ("👍",)),
         ("👍🏽\ufe0f", ("👍",)),
         ("👍€", ("👍", "€")),
-        ("㐀鿿", ("㐀", "鿿")),
-        ("가힣", ("가", "힣")),
+        ("㐀㐀鿿鿿", ("㐀", "㐀", "鿿", "鿿")),
+        ("가가힣힣", ("가", "가", "힣", "힣")),
         ("\ufa0e\ufa0f", ("\ufa0e", "\ufa0f")),
-        ("𠀀𠀁x", ("𠀀", "𠀁", "x")),
+        ("𠀀𠀀𠀁x", ("𠀀", "𠀀", "𠀁", "x")),
     ],
 )
 def test_characters_at_the_edges_of_a_script_are_read_as_that_script(text: str, words: tuple[str, ...]) -> None:

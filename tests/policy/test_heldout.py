@@ -42,5 +42,13 @@ def test_looking_is_recognised_where_it_is_hard_to_tell(rows: list[Row], verdict
     assert _share(hard, verdicts) >= 0.96
 
 
+def test_looking_is_recognised_in_the_second_exam(classifier: Classifier) -> None:
+    exam = [row for row in read_rows(HELDOUT / "fresh_readonly.tsv") if not row.borderline]
+    told = {row.id: classifier.classify(row.command).risk for row in exam}
+    assert len(exam) > 650
+    assert _share(exam, told) >= 0.95
+    assert [row.command for row in exam if told[row.id] is Risk.DESTRUCTIVE] == []
+
+
 def test_looking_is_never_taken_for_destruction(rows: list[Row], verdicts: dict[str, Risk]) -> None:
     assert [row.command for row in rows if verdicts[row.id] is Risk.DESTRUCTIVE] == []

@@ -10,7 +10,11 @@ from oikos.domain.verdict import Risk
 from oikos.policy.classify import Classifier
 from tests.policy.corpora import Row, read_rows
 
-ROWS = read_rows(Path(__file__).parent / "heldout" / "dangerous.tsv")
+DISPUTED = frozenset(("helm get values app -n prod", "nmap -sn 192.0.2.0/24"))
+"""Rows that the shared corpora label otherwise: both kinds are looks there."""
+HELDOUT = Path(__file__).parent / "heldout"
+ROWS = read_rows(HELDOUT / "dangerous.tsv")
+FRESH = [row for row in read_rows(HELDOUT / "fresh_dangerous.tsv") if row.command not in DISPUTED]
 EVERY = 9
 """The quick run takes each ninth row."""
 
@@ -35,7 +39,18 @@ def test_no_unseen_change_is_ever_taken_for_a_look(classifier: Classifier) -> No
 def test_most_unseen_destruction_is_called_destruction(classifier: Classifier) -> None:
     rows = [row for row in ROWS if row.label is Risk.DESTRUCTIVE and not row.borderline]
     missed = [row.command for row in rows if classifier.classify(row.command).risk is not Risk.DESTRUCTIVE]
-    assert len(missed) <= 0.08 * len(rows), missed[:20]
+    assert len(missed) <= 0.02 * len(rows), missed[:20]
+
+
+def test_no_change_of_the_second_exam_is_ever_taken_for_a_look(classifier: Classifier) -> None:
+    assert _passing_as_looks(classifier, FRESH) == []
+    assert len(FRESH) > 1000
+
+
+def test_most_destruction_of_the_second_exam_is_called_destruction(classifier: Classifier) -> None:
+    rows = [row for row in FRESH if row.label is Risk.DESTRUCTIVE and not row.borderline]
+    missed = [row.command for row in rows if classifier.classify(row.command).risk is not Risk.DESTRUCTIVE]
+    assert len(missed) <= 0.04 * len(rows), missed[:20]
 
 
 @pytest.mark.slow

@@ -74,6 +74,10 @@ def _show_variables(walker: Walker, words: list[Word], scene: Scene) -> None:
             return
 
 
+_ESCAPED = re.compile(r"\\x[0-9a-fA-F]|\\0?[0-7]{3}")
+"""Letters written as numbers."""
+
+
 def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     if len(words) > 1 and words[1].text.startswith("-v"):
         name = words[2] if words[1].text == "-v" and len(words) > 2 else words[1]
@@ -88,6 +92,8 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 
         form = ansi_c(rest[0].text)
         values = [word.text for word in rest[1:]]
+        if any(_ESCAPED.search(word.text) for word in rest):
+            flow = flow.plus(frozenset((Tag.DECODED,)))
         if re.search(r"%(?![sbdq%])", form):
             return flow
         out, left = "", list(values)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oikos.domain.verdict import Risk
+from oikos.domain.verdict import EffectKind, Risk
 from oikos.policy import builtins, danger, unwrap
 from oikos.policy.findings import Report
+from oikos.policy.scene import Scene
 from oikos.policy.words import HOLE, Word
 
 if TYPE_CHECKING:
     from oikos.policy.judge import Call
+    from oikos.policy.walk import Walker
 
 MOST_WORDS = 24
 """So many words are looked at for the beginning of an inner command."""
@@ -31,8 +34,54 @@ _ALONE = ("shutdown", "halt", "reboot", "flushall", "wipe")
 _SECRET_OUT = re.compile(r"(?i)(?:m?put|send|reput)\b(?P<what>.*)")
 
 
+_TEXT_OPTION = re.compile(r"--?(?:c|e|q|x|cmd|command|exec|execute|eval|run|script|query)")
+_METHOD = ("-X", "--request", "--method")
+_GIVES_UP = re.compile(r"--(?:discard-my-data|overwrite-data-of-peer|discard-changes|delete-all|destroy-all|wipe-all)")
+_VITAL = re.compile(
+    r"(?:pip|apt|dpkg|rpm|apk-tools|dnf|yum|libc6|glibc|musl|systemd|init|bash|coreutils|util-linux|busybox|sudo|openssh(?:-server|-sftp-server)?|dropbear|"
+    r"network-manager|NetworkManager|ifupdown2?|netplan\.io|linux-image-\S+|proxmox-ve|pve-manager|pve-cluster|grub\S*|kernel(?:-core)?)(?::\w+)?"
+)
+"""Packages without which the machine does not boot, cannot be reached or cannot install anything."""
+_REMOVES = frozenset("remove purge uninstall erase del autoremove".split())
+
+
+def words(walker: Walker, given: Sequence[Word], scene: Scene, label: str) -> None:
+    """Judge words nobody described: a command behind two dashes, a text behind `--command`, a method DELETE."""
+    span = given[0].span[0], given[-1].span[1]
+    dashes = next((at for at, word in enumerate(given) if word.known == "--"), len(given))
+    behind = list(given[dashes + 1 :])
+    if behind and behind[0].literal and _known(walker, behind[0].text):
+        _only_destruction(walker, behind, scene.inside(label))
+    for at, word in enumerate(given[1:], 1):
+        before = given[at - 1].text
+        option, equals, value = word.text.partition("=")
+        text = ""
+        if equals and _TEXT_OPTION.fullmatch(option):
+            text = value
+        elif _TEXT_OPTION.fullmatch(before):
+            text = word.text
+        if re.search(r"\s", text):
+            unwrap.hidden(walker, text.lstrip("!"), scene, word.span, label)
+            if any(loses(line) for line in re.split(r"[;\n]\s*", text)):
+                walker.destroy("danger.console", word.span, f"What {label} is told to do there loses data.", scene)
+        if (option in _METHOD and value == "DELETE") or (before in _METHOD and word.text == "DELETE"):
+            walker.destroy("danger.method", word.span, "Asks a server to delete something.", scene)
+        if _GIVES_UP.fullmatch(word.text):
+            walker.destroy("danger.option", span, f"{word.text} says that something is lost for good.", scene)
+
+
+def removes(this: Call) -> None:
+    """Judge a package manager that takes away what is needed to put anything back."""
+    if this.sub and this.sub[-1] in _REMOVES and not this.has(*this.rule.dry):
+        for word in this.line.args:
+            if word.literal and _VITAL.fullmatch(word.text):
+                why = f"Removes {word.text}; without it nothing can put it back."
+                this.walker.destroy(f"{this.id}.vital", word.span, why, this.scene, EffectKind.OUTAGE)
+
+
 def look(this: Call) -> None:
     """Judge what a changing command carries; nothing is ever lowered."""
+    words(this.walker, this.words, this.scene, this.name)
     texts = [word for word in this.words[1:] if re.search(r"\s", word.text)]
     found = danger.in_arguments(texts)
     verb = danger.destroying_verb(this.line.args)
@@ -51,15 +100,13 @@ def look(this: Call) -> None:
 
 def _command(this: Call) -> None:
     """The first word that is a known program begins the inner command; a word with blanks is a text for a shell."""
-    words = this.words[1:]
-    dashes = next((at for at, word in enumerate(words) if word.known == "--"), -1)
-    words = words[dashes + 1 :]
-    for at, word in enumerate(words[:MOST_WORDS]):
+    rest = this.words[1:]
+    for at, word in enumerate(rest[:MOST_WORDS]):
         text = word.text.rpartition("=")[2] if word.text.startswith("--") else word.text
         if re.search(r"\s", text):
             unwrap.hidden(this.walker, text.lstrip("!"), this.scene, word.span, this.name)
         elif word.literal and _NAME.fullmatch(word.text) and _is_program(this, word.text, first=at == 0):
-            _only_destruction(this, words[at:])
+            _only_destruction(this.walker, rest[at:], this.scene.inside(this.name))
             return
 
 
@@ -67,14 +114,18 @@ def _is_program(this: Call, text: str, *, first: bool) -> bool:
     name = posixpath.basename(text)
     if first and (name,) in this.program.subs:  # `toolbox run …`: a subcommand that is also somebody's name
         return False
-    return name in builtins.HANDLERS or this.walker.knowledge.program(name) is not None
+    return _known(this.walker, text)
 
 
-def _only_destruction(this: Call, words: list[Word]) -> None:
-    walker = this.walker
+def _known(walker: Walker, text: str) -> bool:
+    name = posixpath.basename(text)
+    return name in builtins.HANDLERS or walker.knowledge.program(name) is not None
+
+
+def _only_destruction(walker: Walker, inner: list[Word], scene: Scene) -> None:
     report, walker.report = walker.report, Report()
     try:
-        walker.command(words, this.scene.inside(this.name))
+        walker.command(inner, scene)
     finally:
         report.findings.extend(one for one in walker.report.findings if one.risk is Risk.DESTRUCTIVE)
         walker.report = report
@@ -90,8 +141,8 @@ def _console(this: Call) -> None:
     from oikos.policy import paths
 
     texts = [word.text.rpartition("=")[2] if word.text.startswith("--") else word.text for word in this.words[1:]]
-    joined = " ".join(texts)
-    for text in (*texts, joined, this.scene.stdin.text or ""):
+    tails = (" ".join(texts[at:]) for at in range(min(len(texts), MOST_WORDS)))
+    for text in (*texts, *tails, this.scene.stdin.text or ""):
         for line in re.split(r"[;\n]\s*|\s:\s", text):
             words = line.replace(HOLE, "…").strip().lstrip("-@!").split(None, 1)
             if not words or words[0].startswith("-"):

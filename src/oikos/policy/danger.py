@@ -193,7 +193,7 @@ def in_text(text: str) -> str:
 
 _VERB = re.compile(
     r"(?!ctrl-)(?:[\w-]+[./:-])?(?:destroy|delete|purge|wipe|erase|terminate|factory-?reset|obliterate|unpublish)(?:-[a-z-]+)?|"
-    r"(?:db|migrate|database|cache|queue|sql)[:-](?:drop|reset|wipe|fresh|flush|clean)|sql-drop"
+    r"system\.(?:reboot|shutdown|halt|poweroff)|(?:db|migrate|database|cache|queue|sql)[:-](?:drop|reset|wipe|fresh|flush|clean)|sql-drop"
 )
 
 

@@ -38,15 +38,13 @@ _FREE_VALUES = {
     "MOST_SWITCHES": ("",),
     "DOCKER_HOST": ("unix:///var/run/docker.sock", "unix:///run/docker.sock"),
     "KUBECONFIG": ("/etc/rancher/k3s/k3s.yaml", "/etc/kubernetes/admin.conf"),
-    "PATH": (
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "/usr/local/bin:/usr/bin:/bin",
-        "/usr/sbin:/usr/bin:/sbin:/bin",
-        "/sbin:/bin:/usr/sbin:/usr/bin",
-    ),
     "HOME": ("/root",),
-    "XDG_RUNTIME_DIR": ("/run/user/0", "/run/user/1000"),
     "DBUS_SESSION_BUS_ADDRESS": ("unix:path=/run/user/1000/bus", "unix:path=/run/user/0/bus"),
+}
+# Free only with values of this form: the folders only root installs to, the run-time folder systemd makes for a user.
+_FREE_FORMS = {
+    "PATH": re.compile(r"(?:/usr(?:/local)?)?/s?bin(?::(?:/usr(?:/local)?)?/s?bin)*"),
+    "XDG_RUNTIME_DIR": re.compile(r"/run/user/\d+"),
 }
 # Names a shell, a loader or a common program acts on: not even a plain shell variable may be called so.
 _ACTING = re.compile(
@@ -80,6 +78,8 @@ def holds_secret(name: str) -> bool:
 
 def free_for_commands(name: str, value: str | None) -> bool:
     """Whether `name=value` before a command, or exported, changes nothing but looks; `value` None: not literal."""
+    if name in _FREE_FORMS:
+        return value is not None and _FREE_FORMS[name].fullmatch(value) is not None
     if name in _FREE_VALUES:
         return value in _FREE_VALUES[name]
     return _FREE.fullmatch(name) is not None

@@ -408,8 +408,10 @@ def _apply_rule(this: Call) -> Flow:
     else:
         effects = rule.effects or ((EffectKind.IRREVERSIBLE,) if risk is Risk.DESTRUCTIVE else ())
         walker.find(this.id, risk, this.span, why, scene, effects, thing)
-        if risk is Risk.CONFIG_MUTATION and (rule.lenient or rule.carries):
-            carried.look(this)
+        if risk is Risk.CONFIG_MUTATION:
+            carried.removes(this)
+            if rule.lenient or rule.carries:
+                carried.look(this)
     if rule.advice:
         walker.report.advice.append(rule.advice)
     tags = frozenset[Tag]().union(scene.stdin.tags, *(word.tags for word in this.words))
@@ -719,6 +721,7 @@ def _danger_args(walker: Walker, words: list[Word], scene: Scene) -> None:
     found = danger.in_arguments(words)
     if found:
         walker.destroy("danger.argument", span_of(words), f"{danger.NOTE}: {found}.", scene)
+    carried.words(walker, words, scene, words[0].text)
     verb = danger.destroying_verb(words[1:])
     if verb:
         walker.destroy("danger.verb", span_of(words), f"`{verb}` says that something is lost for good.", scene)

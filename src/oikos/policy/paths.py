@@ -38,6 +38,7 @@ _SECRET = re.compile(
     | \.(?:bash|zsh|psql|mysql|rediscli|python|sqlite)_history$ | master\.key$ | \.secret$ | secret_key(?:_base)?$
     | [^/]*\.(?:p12|pfx|jks|ppk)$ | proxmox-backup/(?:authkey\.key|.*token\.shadow|user\.cfg)$
     | tailscaled\.state$ | acme\.json$ | etc/nut/upsd\.users$ | etc/msmtprc$ | \.msmtprc$ | sasl_passwd$
+    | (?:root|home/[\w.-]+|(?:etc|srv|opt)/[\w.-]+)/\.?(?:token|password|passphrase|api[_-]?key)$
     | dev/(?:mem|kmem|port)$ | proc/kcore$ | proc/[^/]+/(?:environ|mem|auxv)$ | security/opasswd$
     | \.ssh$ | \.ssh/\*$ | wp-config\.php$ | nextcloud/config/config\.php$ | etc/mosquitto/(?:passwd|pwfile|passwords?)[^/]*$ | etc/ddclient\.conf$
     | letsencrypt/accounts/.* | \.?cloudflared/[^/]*\.json$ | [^/]*\.ovpn$ | etc/apt/auth\.conf(?:\.d/.*)?$ | gh/hosts\.yml$ | \.?vault[-_]pass[^/]*$

@@ -25,7 +25,7 @@ _COMPOSE = re.compile(r"(?:^|/)(?:docker-)?compose\.ya?ml$")
 def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[str]]:
     """Judge a statement's redirections; returns its scene, whether its output goes elsewhere, and network targets."""
     silent, nets = False, []
-    producer = _producer(stmt.get("Cmd"))
+    made = producer(stmt.get("Cmd"))
     reads = literals(stmt.get("Cmd")) | scene.reads
     for redirect in stmt["Redirs"]:
         op = redirect["Op"]
@@ -62,7 +62,7 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                 net = _NET.match(word.text)
                 if net:
                     nets.append(net.group(1))
-                write_to(walker, word, op, scene, producer, reads)
+                write_to(walker, word, op, scene, made, reads)
             else:
                 walker.unclear("redirect.unknown", word.span, f"The redirection {op} is not understood.", scene)
     return scene, silent, nets
@@ -93,7 +93,7 @@ def _probes(walker: Walker, stmt: Node, op: str, word: Word, host: str, scene: S
     from_nothing = any(_plain_word(one) == "/dev/null" for one in stmt["Redirs"] if one["Op"] == "<")
     silent = (
         command is None
-        or (op != "<" and _producer(command) == "nothing")
+        or (op != "<" and producer(command) == "nothing")
         or (
             from_nothing
             and command.get("Type") == "CallExpr"
@@ -254,7 +254,7 @@ def _head(args: list[Node]) -> str:
     return value
 
 
-def _producer(command: Node | None) -> str:
+def producer(command: Node | None) -> str:
     """`nothing` when the command writes nothing, `words` when it prints its own words, else `data`."""
     if command is None:
         return "nothing"

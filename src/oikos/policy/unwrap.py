@@ -184,7 +184,7 @@ def _product(choices: Sequence[Sequence[str]]) -> int:
 def fed(walker: Walker, span: tuple[int, int], scene: Scene, name: str) -> None:
     """Judge an interpreter that runs what it reads on standard input."""
     flow = scene.stdin
-    if flow.text is not None:
+    if flow.text is not None and Tag.DECODED not in flow.tags:
         walker.unclear("exec.stdin", span, f"{name} runs the text it is given on standard input.", scene)
         return
     if flow.file and Tag.NETWORK not in flow.tags:

@@ -350,7 +350,8 @@ class Walker:
         scene = replace(scene, reads=scene.reads | reads)
         for stage in stages:
             flow = self.statement(stage, replace(scene, stdin=flow))
-            flow = replace(flow, piped=True)
+            empty = not stage.get("Redirs") and redirects.producer(stage.get("Cmd")) == "nothing"
+            flow = replace(flow, piped=True, text="" if empty else flow.text)
         self.cwd = cwd
         return flow
 

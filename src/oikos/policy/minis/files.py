@@ -109,7 +109,13 @@ def copy(this: Call) -> Flow | None:
         walker.find("write.place", Risk.CONFIG_MUTATION, target.span, f"Changes {path}.", scene, effects, path)
     if this.name == "mv":
         for word in args:
-            if paths.is_critical(paths.normal(word.text, walker.cwd)) or paths.is_system_tree(word.text):
+            if (
+                paths.is_critical(paths.normal(word.text, walker.cwd))
+                or paths.is_system_tree(word.text)
+                or re.match(
+                    r"(?:/usr)?/(?:s?bin/|lib\w*/(?:[\w-]+-linux-\w+/)?(?:lib[\w+.-]+\.so|ld-linux))", word.text
+                )
+            ):
                 walker.destroy(
                     "mv.critical", word.span, f"Takes away {word.text}, which the system needs.", scene, thing=word.text
                 )
@@ -167,6 +173,10 @@ def chmod(this: Call) -> Flow | None:
         elif secret and (opens or re.search(r"[4567]$", mode)):
             walker.destroy(
                 "chmod.secret", word.span, f"Opens {path} to everyone.", scene, EffectKind.PRIVILEGE, thing=path
+            )
+        elif closes and (paths.is_system_tree(path) or re.match(r"/etc/(?:ssh|pam\.d|systemd)(?:/|$)", path)):
+            walker.destroy(
+                "chmod.place", word.span, f"Nobody gets into {path} any more.", scene, EffectKind.OUTAGE, thing=path
             )
         elif closes and (path.startswith(("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/lib"))):
             walker.destroy(

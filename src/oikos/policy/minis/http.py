@@ -318,6 +318,8 @@ def wget(this: Call) -> Flow | None:
     host = next((hosts.host_of(word.text) for word in this.line.args if word.literal), "")
     if this.has("--delete-after"):
         walker.unclear("wget.delete", this.span, "Downloads files and deletes them again.", scene)
+    if out is not None and out.literal and not paths.is_sink(out.text):
+        walker.written[paths.normal(out.text, walker.cwd)] = ""
     if not this.has("--spider"):
         if out is None:
             walker.change(

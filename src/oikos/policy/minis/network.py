@@ -95,6 +95,8 @@ def ip(this: Call) -> Flow | None:
         if thing in ("monitor",):
             walker.report.advice.append("ip monitor never ends by itself: bound it with timeout")
         return None
+    if rest[0].text == "help":
+        return None
     verbs = _VERBS.get(thing, "show list").split()
     if not rest[0].literal:
         walker.unclear("sub.dynamic", rest[0].span, "The ip command is only known when the shell runs.", scene)

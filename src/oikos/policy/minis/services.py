@@ -55,6 +55,16 @@ def systemctl(this: Call) -> Flow | None:
                 )  # fmt: skip
     if not this.sub or this.sub[0] not in _DOWN:
         return None
+    signal = this.value("-s", "--signal")
+    named = (
+        signal.text
+        if signal
+        else next((word.text.partition("=")[2] for word in this.words if word.text.startswith("--signal=")), "")
+    )
+    if this.sub[0] == "kill" and named.upper().removeprefix("SIG") in ("9", "KILL"):
+        this.walker.destroy(
+            f"{this.id}.kill", this.span, "Kills without letting the program clean up.", this.scene, EffectKind.OUTAGE
+        )
     for word in this.line.args:
         for text in word.spellings():
             if carries_access(text):

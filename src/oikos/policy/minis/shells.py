@@ -453,7 +453,9 @@ def ansible(this: Call) -> Flow | None:
         if name in ("command", "shell", "raw"):
             walker.unclear("ansible.command", this.span, "No command is given.", scene)
         return EMPTY
-    if name in ("reboot",):
+    if args is not None and "absent" in args.text and re.search(r"\bpurge=(?:yes|true)", args.text):
+        walker.destroy(f"ansible.{name}", this.span, "Deletes packages with their configuration.", scene)
+    elif name in ("reboot",):
         walker.destroy("ansible.reboot", this.span, "Reboots hosts.", scene, EffectKind.OUTAGE)
     elif name in ("file", "user", "lvol", "filesystem", "parted", "zfs") and args is not None and "absent" in args.text:
         walker.destroy(f"ansible.{name}", this.span, f"The module {name} deletes.", scene)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import unwrap
+from oikos.policy import danger, unwrap
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag, Word
 
@@ -56,7 +56,7 @@ _FUNCTIONS = frozenset(
     json_arrayagg json_objectagg json_keys json_unquote json_contains json_search json_length any_value""".split()
 )
 _SECRET_TABLES = re.compile(
-    r"(?i)\b(?:pg_authid|pg_shadow|rolpassword|passwd|mysql\.user|authentication_string|pg_user_mappings?|load_file|pg_read_file|pg_read_binary_file|"
+    r"(?i)\b(?:pg_authid|pg_shadow|rolpassword|passwd|authentication_string|pg_user_mappings?|load_file|pg_read_file|pg_read_binary_file|"
     r"pg_ls_dir_|secret_?keys?|api_?keys?|password_hash|oauth_tokens?|pg_hba_file_rules_)\b"
 )
 _PRAGMA_READS = frozenset(
@@ -110,6 +110,21 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         add(Risk.DESTRUCTIVE, "update.all", "UPDATE without WHERE changes every row.")
     elif first == "ALTER" and names & {"DROP", "TRUNCATE", "DELETE", "DETACH"}:
         add(Risk.DESTRUCTIVE, "alter.drop", "ALTER … DROP deletes part of a definition and its data.")
+    elif first == "MERGE" and "DELETE" in names:
+        add(Risk.DESTRUCTIVE, "merge.delete", "MERGE deletes the rows that match.")
+    elif (
+        first == "COPY"
+        and "PROGRAM" in names
+        and any(danger.in_text(text.strip("'")) for kind, text in tokens if kind == "string")
+    ):
+        add(Risk.DESTRUCTIVE, "copy.program", "COPY runs a program that destroys something.")
+    elif (
+        first == "COPY"
+        and [text for _, text in tokens[1:2]] == ["("]
+        and words[-1:] != ["PROGRAM"]
+        and _to_stdout(tokens)
+    ):
+        found += _statement(_inside(tokens))
     elif first in ("RESET", "FLUSH") and names & {"MASTER", "SLAVE", "REPLICA", "BINARY"} and first == "RESET":
         add(Risk.DESTRUCTIVE, "reset", "Deletes replication logs.")
     elif first in ("DO", "EXECUTE", "PREPARE", "CALL"):
@@ -152,6 +167,8 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
             and first in ("SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN", "PRAGMA")
         ):
             name = text.strip('"`').lower()
+            if name == "explain":
+                continue  # `EXPLAIN (ANALYZE, …) SELECT`: a list of settings
             if first != "PRAGMA" and name not in _FUNCTIONS:
                 executes = name in (
                     "lo_unlink",
@@ -174,9 +191,33 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
     return found
 
 
+def _to_stdout(tokens: list[tuple[str, str]]) -> bool:
+    """Whether behind the parentheses stands TO STDOUT, and nothing that runs or names a file."""
+    after = tokens[len(_inside(tokens)) + 3 :]
+    return [text.upper() for _, text in after[:2]] == ["TO", "STDOUT"] and all(kind != "string" for kind, _ in after)
+
+
+def _inside(tokens: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What stands in the first parentheses."""
+    depth, inner = 0, []
+    for kind, text in tokens[1:]:
+        depth += (text == "(") - (text == ")")
+        if depth == 0:
+            break
+        inner.append((kind, text))
+    return inner[1:]
+
+
 def secret(text: str) -> bool:
     """Whether the text reads columns or tables of passwords."""
-    return _SECRET_TABLES.search(re.sub(r"'(?:[^']|'')*'", "''", text)) is not None
+    bare = re.sub(r"'(?:[^']|'')*'", "''", text)
+    names_columns = re.fullmatch(
+        r"(?is)\s*select\s+(?:distinct\s+)?(?P<columns>[\w\s,`.@()'\"]+?)\s+from\b(?:(?!\b(?:select|table|union|values)\b|;\s*\S).)*",
+        bare,
+    )
+    users = re.search(r"(?i)\bmysql`?\s*\.\s*`?(?:user|global_priv)\b", bare) is not None
+    shown = "password" if names_columns is None else names_columns.group("columns")
+    return _SECRET_TABLES.search(bare) is not None or (users and re.search(r"(?i)password|priv\b", shown) is not None)
 
 
 def judge_sql(this: Call, word: Word) -> None:
@@ -245,6 +286,8 @@ def _from_stdin(this: Call, how: object) -> None:
         ) if how is _mysql_text else _sqlite_text(this, word)
     elif flow.piped and not flow.file:
         walker.unclear("exec.stdin", this.span, f"{this.name} runs statements another command prints.", scene)
+        if "--clean" in scene.reads:
+            walker.destroy("sql.clean", this.span, "Drops what the dump replaces.", scene)
         if Tag.NETWORK in flow.tags:
             unwrap.fed(walker, this.span, scene, this.name)
     elif flow.piped:
