@@ -125,7 +125,8 @@ def _forms(phrase: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _keys(clause: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple("#" if word.isdecimal() else word for word in clause)
+    # a literal `#` is no number: it becomes a word that no phrase holds
+    return tuple("#" if word.isdecimal() else "##" if word == "#" else word for word in clause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
