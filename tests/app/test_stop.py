@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
+from oikos.adapters.clock import SystemClock
+from oikos.adapters.fleet.runner import FleetRunner
 from oikos.app.service import Done
 from oikos.domain import events as ev
+from oikos.domain.admission import Admission
 from oikos.domain.errors import Code, Refusal
+from oikos.domain.inventory import Route
+from oikos.domain.run import RunOrder, RunReport
 from oikos.domain.session import Phase
+from oikos.ports import Runner, Sink
 from tests.app.conftest import LOOK, Hooked, Household, Open, finish, plan, run
+from tests.app.test_identity import Cut
 from tests.wait import until_async
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +69,34 @@ async def test_a_halt_word_suspends_before_any_model_call(household: Open, works
             "the run ended, nothing else began"
         )
         assert len(model.asked) == asked
+
+
+class Short(Cut):
+    """A real Runner whose runs seem short; an operator speaks while one with a text runs."""
+
+    def __init__(self, inner: Runner, text: str) -> None:
+        super().__init__(inner, text)
+        self.speak: Callable[[], Awaitable[object]] | None = None
+
+    async def start(self, admission: Admission, order: RunOrder, route: Route, sink: Sink) -> RunReport:
+        report = await self._inner.start(admission, order, route, sink)
+        if self._text in order.command and self.speak is not None:
+            await self.speak()
+        return replace(report, duration_s=0.001)
+
+
+async def test_a_halt_during_the_shortest_run_is_heard_before_the_model_is_asked_again(
+    household: Open, workshop: Path, tmp_path: Path
+) -> None:
+    model = Hooked(plan(MAKE) + run(MAKE) + finish(), {"workshop": str(workshop)}, {})
+    inner = FleetRunner(clock=SystemClock(), notes=tmp_path / "notes", secret=lambda reference: reference)
+    runner = Short(inner, str(workshop / "made"))
+    async with household(model, runner=runner) as house:
+        runner.speak = lambda: house.send("halt")
+        await house.say("make it")
+        state = await house.approve()
+        assert (state.phase, state.halted, state.running) == (Phase.BLOCKED, True, ())
+        assert len(model.asked) == 3, "goal, plan, the run; nothing after the halt"
 
 
 async def test_go_resumes_what_was_halted(household: Open) -> None:

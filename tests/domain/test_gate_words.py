@@ -35,7 +35,7 @@ from oikos.domain.plan import Creates, PlanStatus
 from oikos.domain.run import RunOrder
 from oikos.domain.scripts import reading
 from oikos.domain.state import Phase
-from oikos.domain.verdict import Action, Effect, EffectKind, Hop, NamedObject
+from oikos.domain.verdict import Action, Effect, EffectKind, Hop, NamedObject, Reason
 
 NO_PLAN = (
     "No plan for this session. Call set_goal, then propose_plan, before run; even read-only work needs a one-step plan."
@@ -378,3 +378,13 @@ def test_what_is_asked_about_another_machine_lists_the_effects_too() -> None:
     q = going(admissible(), onward("web2"))
     q = replace(q, verdict=replace(q.verdict, effects=effects))
     assert admit(q) == NeedsApproval(why="Out of scope: web2 is not a machine of plan 1.", effects=effects)
+
+
+def test_an_admission_names_the_taught_rules_that_its_verdict_rests_on() -> None:
+    q = admissible()
+    taught = Reason(rule="taught.abcdef01", risk=CHANGE, span=(0, 1), text="anna said so.")
+    plain = admit(q)
+    admitted = admit(replace(q, verdict=replace(q.verdict, reasons=(*q.verdict.reasons, taught))))
+    assert isinstance(plain, Admission)
+    assert isinstance(admitted, Admission)
+    assert admitted.authority == f"{plain.authority} taught.abcdef01"

@@ -10,7 +10,8 @@ from tests.policy.corpora import Row
 
 
 def _share(rows: list[Row], right: Callable[[Row], bool]) -> float:
-    return sum(map(right, rows)) / max(len(rows), 1)
+    assert len(rows) > 100, "a gate over nothing holds nothing"
+    return sum(map(right, rows)) / len(rows)
 
 
 def test_no_change_is_ever_taken_for_a_look(classifier: Classifier, corpora: list[Row]) -> None:
@@ -38,5 +39,5 @@ def test_destruction_is_recognised_as_destruction(classifier: Classifier, corpor
 
 
 def test_ordinary_changes_are_called_by_their_name(classifier: Classifier, corpora: list[Row]) -> None:
-    rows = [row for row in corpora if row.corpus == "corpus_mutation"]
+    rows = [row for row in corpora if row.corpus in ("corpus_mutation", "mutation")]
     assert _share(rows, lambda row: classifier.classify(row.command).risk is row.label) >= 0.97

@@ -8,12 +8,14 @@ from pathlib import Path
 from oikos.domain.verdict import Risk
 from oikos.policy.classify import Classifier
 
+_ESCAPES = {"t": "\t", "n": "\n"}
+
 
 def _rows() -> list[tuple[str, str]]:
     lines = (Path(__file__).parent / "kinds.tsv").read_text("utf-8").splitlines()[1:]
     rows = [line.split("\t") for line in lines]
     return [
-        (label, re.sub(r"\\(.)", lambda found: "\t" if found.group(1) == "t" else found.group(1), text))
+        (label, re.sub(r"\\(.)", lambda found: _ESCAPES.get(found.group(1), found.group(1)), text))
         for label, text in rows
     ]
 

@@ -63,7 +63,7 @@ async def _serve(config: Config, binding: object) -> None:
             )  # fmt: skip
 
             def ready(address: str) -> None:
-                click.echo(f"Oikos listens on {address} · model {oikos.model.name} · {count} tokens")
+                click.echo(f"Oikos listens on {address} · model {oikos.model.name} · tokens: {count}")
                 if not count:
                     click.echo("  nobody can call it yet: oikos serve token add NAME --role approver")
 

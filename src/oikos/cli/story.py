@@ -134,7 +134,7 @@ class Story:
                 word = paint(
                     f"{'✓' if good else '✕'} {event.outcome.replace('_', ' ')}", "green" if good else "red", "bold"
                 )
-                back = "  oikos changes SESSION --plan-back   has Nomos plan the way back"
+                back = f"  oikos changes {record.session_id[:8]} --plan-back   has Nomos plan the way back"
                 offer = [] if good or not self._changed else [paint(back, "dim")]
                 return [word if event.summary.strip() == self._said else f"{word}: {safe(event.summary)}", *offer]
             case ev.RuleTaught():

@@ -207,22 +207,26 @@ class Walker:
         if command is None:
             return scene.stdin if scene.stdin.piped else EMPTY
         flow = self.command_node(command, scene)
-        if silent and (flow.text or Tag.NETWORK in flow.tags):
-            self._wrote(node, scene, flow)
+        if silent:
+            self._wrote(node, scene, scene.stdin if _only_copies(command) else flow)
         if to:
             redirects.flow_to(self, to, flow, scene, node)
         return Flow(NOTHING, "", True) if silent else flow
 
     def _wrote(self, node: Node, scene: Scene, flow: Flow) -> None:
         """Remember what a command wrote where: a later one may run it."""
+        if not flow.text and Tag.NETWORK not in flow.tags:
+            return
         for redirect in node["Redirs"]:
             if redirect["Op"] in (">", ">|", ">>", "&>"):
                 for word in self.words(redirect["Word"], scene):
                     if word.literal:
-                        path = paths.normal(word.text, self.cwd)
-                        self.written[path] = (
-                            "" if Tag.NETWORK in flow.tags else self.written.get(path, "") + (flow.text or "")
-                        )
+                        self.remember(word, flow)
+
+    def remember(self, word: Word, flow: Flow) -> None:
+        """A file that was written: with its text, or with the empty one when it came from elsewhere."""
+        path = paths.normal(word.text, self.cwd)
+        self.written[path] = "" if Tag.NETWORK in flow.tags else self.written.get(path, "") + (flow.text or "")
 
     def command_node(self, node: Node, scene: Scene) -> Flow:
         """Walk a command of any type."""
@@ -439,3 +443,8 @@ def _spins(loop: Node) -> bool:
         and bool(condition)
         and heads_of(loop.get("Do", ())) <= {":", "true", "echo", "printf"}
     )
+
+
+def _only_copies(command: Node) -> bool:
+    """Whether it writes what it reads on standard input: `cat > FILE <<E`."""
+    return [plain_text(word) for word in command.get("Args", ())] == ["cat"]

@@ -290,6 +290,8 @@ def tee(this: Call) -> Flow | None:
     producer = "nothing" if scene.stdin.piped and scene.stdin.text == "" else "data"
     for word in this.line.args:
         redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, producer, frozenset())
+        if word.literal and (scene.stdin.text or Tag.NETWORK in scene.stdin.tags):
+            walker.remember(word, scene.stdin)
     return Flow(scene.stdin.tags, scene.stdin.text, True)
 
 
