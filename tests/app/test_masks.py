@@ -123,7 +123,7 @@ async def test_in_what_the_operator_says(household: Open, toml: str, workshop: P
 async def test_in_the_texts_of_decisions(household: Open, toml: str) -> None:
     async with household(plan("touch {{workshop}}/made"), toml=toml) as house:
         await house.say("make it")
-        await house.oikos.service.confirm(house.session_id, SECRET, house.by)
+        await house.oikos.service.confirm(house.session_id, SECRET, house.by, shown=await house.card())
         card = await house.card()
         assert card is not None
         await house.oikos.service.reject(house.session_id, house.by, reason=f"not with {SECRET}")

@@ -159,15 +159,15 @@ async def test_a_destructive_run_needs_its_phrase_and_neither_enter_nor_chat_nor
         service = house.oikos.service
         for tried in (
             await service.approve(house.session_id, card, house.by),
-            await service.confirm(house.session_id, "", house.by),
-            await service.confirm(house.session_id, "delete mad", house.by),
+            await service.confirm(house.session_id, "", house.by, shown=card),
+            await service.confirm(house.session_id, "delete mad", house.by, shown=card),
         ):
             assert isinstance(tried, Refusal)
             assert tried.code is Code.WRONG_PHRASE
         state = await house.say("yes, go", shown=True)
         assert state.phase is Phase.AWAITING
         assert (house.workshop / "made").is_dir()
-        state = await house.rest(await service.confirm(house.session_id, "delete made", house.by))
+        state = await house.rest(await service.confirm(house.session_id, "delete made", house.by, shown=card))
         assert (state.phase, state.outcome) == (Phase.DONE, "done")
         assert not (house.workshop / "made").exists()
 

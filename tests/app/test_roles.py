@@ -36,7 +36,8 @@ async def test_a_viewer_can_neither_open_nor_speak_nor_decide(household: Open) -
         for done in (
             await service.send(house.session_id, "hello", VIEWER), await decide(house, VIEWER),
             await service.reject(house.session_id, VIEWER), await service.stop(house.session_id, VIEWER),
-            await service.revoke(house.session_id, VIEWER), await service.confirm(house.session_id, "x", VIEWER),
+            await service.revoke(house.session_id, VIEWER),
+            await service.confirm(house.session_id, "x", VIEWER, shown=None),
             await service.raise_limits(house.session_id, VIEWER),
             await service.ask_for_changes(house.session_id, "x", VIEWER),
         ):  # fmt: skip

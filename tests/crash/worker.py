@@ -188,6 +188,6 @@ async def _operate(oikos: Oikos, session_id: str) -> None:
             if state.question is not None:
                 await service.send(session_id, "look and do it again", ANNA)
             elif card is not None and card.run is not None and card.run.phrase:
-                await service.confirm(session_id, card.run.phrase, ANNA)
+                await service.confirm(session_id, card.run.phrase, ANNA, shown=card)
             elif card is not None and (card.plan is not None or card.run is not None):
                 await service.approve(session_id, card, ANNA)  # refused when another process was first

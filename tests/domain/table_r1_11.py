@@ -252,7 +252,7 @@ ACTIONS: dict[str, Callable[[Session], it.OperatorIntent]] = {
     "approve": lambda s: s.approve(consent_id=K),
     "ask-for-changes": lambda _: it.AskForChanges(text="take web2 instead", by=ANNA),
     "reject": lambda _: it.Reject(by=ANNA, reason="not today"),
-    "confirm": lambda _: it.Confirm(phrase="destroy 131", by=ANNA, consent_id=K),
+    "confirm": lambda s: s.confirm("destroy 131", by=ANNA, consent_id=K),
     "revoke": lambda _: it.Revoke(by=ANNA),
     "stop": lambda _: it.Stop(by=ANNA, kill=False),
     "raise": lambda _: it.Raise(by=ANNA),

@@ -55,11 +55,11 @@ NOBODY: dict[str, tuple[Principal, Code]] = {
 }
 CONSENTS = {
     "approve": (waiting_plan, lambda s, by: s.approve(by)),
-    "confirm an item": (waiting_plan, lambda _, by: it.Confirm(phrase="destroy 131", by=by, consent_id="k")),
+    "confirm an item": (waiting_plan, lambda s, by: s.confirm("destroy 131", by=by, consent_id="k")),
     "approve a run": (STATES["awaiting-run"], lambda s, by: s.approve_run(by)),
     "confirm a run": (
         STATES["awaiting-run-destructive"],
-        lambda _, by: it.Confirm(phrase="destroy 131", by=by, consent_id="k"),
+        lambda s, by: s.confirm("destroy 131", by=by, consent_id="k"),
     ),
 }
 
@@ -270,11 +270,11 @@ def test_one_typing_ticks_one_item_also_where_two_have_the_same_phrase() -> None
 
 def test_typing_the_phrase_again_ticks_the_next_item() -> None:
     session = twins()
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="a"))
-    session.must(it.Confirm(phrase=" destroy 131", by=BEN, consent_id="b"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="a"))
+    session.must(session.confirm(" destroy 131", by=BEN, consent_id="b"))
     assert session.state.ticked == {1, 2}
     assert session.state.decided == "item 2 was ticked by ben"
-    refusal = session.refuse(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="c"))
+    refusal = session.refuse(session.confirm("destroy 131", by=ANNA, consent_id="c"))
     assert refusal == Refusal(
         code=Code.WRONG_PHRASE, text="No destructive item of plan 1 has the phrase `destroy 131`."
     )
@@ -283,12 +283,19 @@ def test_typing_the_phrase_again_ticks_the_next_item() -> None:
 
 
 def test_a_phrase_of_no_item_ticks_nothing() -> None:
-    assert waiting_plan().refuse(it.Confirm(phrase="yes", by=ANNA, consent_id="a")).code is Code.WRONG_PHRASE
+    assert (session := waiting_plan()).refuse(session.confirm("yes")).code is Code.WRONG_PHRASE
+
+
+def test_a_phrase_ticks_only_the_plan_that_was_shown() -> None:
+    session = waiting_plan()
+    refusal = session.refuse(replace(session.confirm("destroy 131"), digest="0" * 64))
+    assert refusal.code is Code.STALE_DIGEST
+    assert session.state.ticked == frozenset()
 
 
 def test_a_tick_belongs_to_its_generation() -> None:
     session = waiting_plan()
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="a"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="a"))
     session.must(it.AskForChanges(text="hm", by=ANNA))
     session.calls()
     session.must(destroy_plan("c2"))

@@ -291,7 +291,7 @@ def confirmable() -> Session:
 
 def test_the_typed_phrase_admits_once() -> None:
     session = confirmable()
-    session.must(it.Confirm(phrase="  destroy 131 ", by=ANNA, consent_id="a"))
+    session.must(session.confirm("  destroy 131 ", by=ANNA, consent_id="a"))
     assert authority(admit(again(session))) == "approval:a"
 
 
@@ -299,15 +299,24 @@ def test_the_typed_phrase_admits_once() -> None:
     "phrase", ["", "destroy", "destroy 132", "Destroy 131", "yes", "destroy  131", "destroy 131 "[:-2]]
 )
 def test_nothing_but_the_phrase_confirms(phrase: str) -> None:
-    refusal = confirmable().refuse(it.Confirm(phrase=phrase, by=ANNA, consent_id="a"))
+    refusal = (session := confirmable()).refuse(session.confirm(phrase))
     assert refusal == Refusal(
         code=Code.WRONG_PHRASE, text="That phrase does not confirm the waiting run: type `destroy 131`."
     )
 
 
+def test_the_phrase_confirms_only_the_run_that_was_shown() -> None:
+    """Two commands can have one phrase: `rm a` and `rm a; rm -r b` are both `delete a`."""
+    session = confirmable()
+    shown = replace(session.confirm("destroy 131"), digest="0" * 64)
+    assert session.refuse(shown) == Refusal(
+        code=Code.STALE_DIGEST, text="The run that waits is not the one that was shown: look again."
+    )
+
+
 def test_a_phrase_for_another_object_is_no_confirmation_when_judged_again() -> None:
     session = confirmable()
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="a"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="a"))
     other = replace(RM_SAID, objects=(NamedObject(kind="guest", name="132", risk=DESTROY, verb="destroy"),))
     assert admit(replace(again(session), verdict=other)) == NeedsTypedConfirmation(
         why="It is destructive.", phrase="destroy 132"
@@ -322,7 +331,7 @@ def test_a_phrase_for_another_object_is_no_confirmation_when_judged_again() -> N
 def test_a_parked_run_is_decidable_for_a_day(seconds: float, decidable: bool, confirm: bool) -> None:
     if confirm:
         session = confirmable()
-        intent = it.Confirm(phrase="destroy 131", by=ANNA, consent_id="a")
+        intent = session.confirm("destroy 131", by=ANNA, consent_id="a")
     else:
         session = Session.opened().approved()
         asked(session)

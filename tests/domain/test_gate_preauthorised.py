@@ -67,7 +67,7 @@ def test_an_item_that_was_not_ticked_asks() -> None:
 def test_an_item_ticked_before_the_approval_counts() -> None:
     session = Session.opened().begin()
     session.must(destroy_plan())
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="t"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="t"))
     session.must(session.approve(consent_id="k"))
     session.calls()
     assert held(destroy(session))
@@ -76,7 +76,7 @@ def test_an_item_ticked_before_the_approval_counts() -> None:
 def test_an_assent_in_chat_covers_no_item_not_even_a_ticked_one() -> None:
     session = Session.opened().begin()
     session.must(destroy_plan())
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="t"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="t"))
     session.must(session.send("go"))
     session.calls()
     assert not held(destroy(session))
@@ -185,7 +185,7 @@ def test_a_run_that_was_confirmed_by_phrase_uses_up_nothing() -> None:
     session.calls("c-run")
     question = session.question(DESTROY_CMD, SAID, target=PVE1)
     session.park(question, destroy(session, order=question.order))
-    session.must(it.Confirm(phrase="destroy 131", by=ANNA, consent_id="t"))
+    session.must(session.confirm("destroy 131", by=ANNA, consent_id="t"))
     parked = session.state.parked
     assert parked is not None
     approved = session.question(DESTROY_CMD, SAID, target=PVE1, order=question.order, approval=parked.consent)

@@ -28,8 +28,9 @@ from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, admit, admit_reading
 from oikos.domain.plan import PreAuthorisation
 from oikos.domain.run import RunOrder
-from oikos.domain.scripts import Script, drift, read, reading, runs_a_file, scripts_of
+from oikos.domain.scripts import Script, drift, names, read, reading, runs_a_file, scripts_of
 from oikos.domain.verdict import Action, EffectKind, Hop, NamedObject, Reason, Risk, Verdict
+from oikos.policy import default_classifier
 
 A, B = "a" * 64, "b" * 64
 JOB = "/srv/job.sh"
@@ -77,6 +78,8 @@ def said(
         ("cd && sh job.sh", "job.sh", "exec.file", ()),
         ("cd /a && cd /b && sh job.sh", "job.sh", "exec.file", ()),
         ("pushd /a && popd && sh job.sh", "job.sh", "exec.file", ()),
+        (". job.sh", ". job.sh", "shell.source", ()),
+        ("cd /srv/x/../y && sh job.sh", "job.sh", "exec.file", ()),
         ("sh $JOB", "$JOB", "exec.file", ()),
         ("sh ~/job.sh", "~/job.sh", "exec.file", ()),
         ("sh /srv/*.sh", "/srv/*.sh", "exec.file", ()),
@@ -184,11 +187,11 @@ def test_a_program_called_by_its_path_falls_to_that_rule_too() -> None:
     assert isinstance(s.ask(command, judged), NeedsApproval)
 
 
-def test_a_command_that_stands_in_the_plan_twice_drifts_only_where_both_do() -> None:
+def test_an_unread_occurrence_of_a_command_does_not_cancel_the_hash_of_another() -> None:
     once = planned(RUN, CHANGE, effects=(UNKNOWN,), scripts=HELD)
     again = replace(once, scripts=(Script(path=JOB),))
     s = Session.opened().approved(propose(step(WEB1, once, again), on=(WEB1,)))
-    assert isinstance(ask(s, OTHER), Admission)
+    assert ask(s, OTHER) == NeedsApproval(why=drift(HELD, OTHER), effects=(UNKNOWN,))
 
 
 def test_a_drifted_script_uses_no_preauthorisation() -> None:
@@ -262,3 +265,59 @@ def test_nothing_is_read_on_a_locked_target_or_after_the_end() -> None:
     over = admit_reading(s.state, WEB1, order(), (JOB,))
     assert isinstance(over, Refusal)
     assert over.code is Code.SESSION_OVER
+
+
+CLASSIFIER = default_classifier()
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("sudo sh /srv/job.sh", (JOB,)),
+        ("sh -c 'sh job.sh'", ("job.sh",)),
+        ("cd /srv && sudo sh job.sh", (JOB,)),
+        ("sh job.sh; cd /srv", ()),
+        ("(cd /srv; ls) && sh job.sh", ()),
+        ("false && cd /srv; sh job.sh", ()),
+        ("cd /srv | true; sh job.sh", ()),
+        ("echo $(cd /srv); sh job.sh", ()),
+        ("env -C /srv sh job.sh", ()),
+        ("sudo -D /srv sh job.sh", ()),
+        ("sudo -i sh job.sh", ()),
+        ("sudo -R /mnt sh /srv/job.sh", ()),
+        ("su - app -c 'sh job.sh'", ()),
+        ("systemd-run --working-directory=/srv sh job.sh", ()),
+        ('sh -c "sh \\"/srv/my job.sh\\""', ()),
+    ],
+)  # fmt: skip
+def test_a_place_that_the_text_does_not_settle_gives_no_path(command: str, paths: tuple[str, ...]) -> None:
+    """A wrong path would show the hash of another file on the card."""
+    assert scripts_of(command, CLASSIFIER.classify(command)) == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("cp /tmp/x /srv/job.sh", True),
+        ("echo ls >/srv/job.sh", True),
+        ("cd /srv && sed -i s/a/b/ job.sh", True),
+        ("touch /srv/x # see job.sh", False),
+        ("touch /srv/job.sh.done", False),
+        ("touch /srv/prejob.sh", False),
+        ("echo 'torn /srv/job.sh", False),
+    ],
+)
+def test_a_command_names_a_file_by_a_word_of_its_own(text: str, named: bool) -> None:
+    assert names(text, JOB) is named
+
+
+WRITE = "cp /tmp/new /srv/job.sh"
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_only_a_change_of_the_plan_that_has_run_lets_its_file_be_another(ran: bool) -> None:
+    job = planned(RUN, CHANGE, effects=(UNKNOWN,), scripts=HELD)
+    s = Session.opened().approved(propose(step(WEB1, planned(WRITE, CHANGE), job)))
+    if ran:
+        s.run(WRITE, verdict(WRITE, CHANGE))
+    assert isinstance(ask(s, OTHER), Admission) is ran

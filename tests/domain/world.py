@@ -205,6 +205,12 @@ class Session:
         session.record(ev.SessionOpened(mode=mode, model="scripted", by="anna", lab=lab))
         return session
 
+    def confirm(self, phrase: str, *, by: Principal = ANNA, consent_id: str = "a") -> it.Confirm:
+        """The phrase, typed under what is shown now."""
+        parked = self.state.parked if self.state.awaiting_run else None
+        digest = parked.event.order.asked() if parked is not None else self.state.digest
+        return it.Confirm(phrase=phrase, digest=digest, by=by, consent_id=consent_id)
+
     @property
     def now(self) -> Instant:
         """What the clocks say."""

@@ -73,8 +73,6 @@ class Scripts:
     async def into(self, log: SessionLog, plan: it.Propose, inventory: Inventory) -> it.Propose:
         """The proposal with what its scripts hold now: one read for each target.
 
-        A file that an earlier command of the plan may write is not read: the plan shows what it will hold.
-
         Raises:
             SeqConflict, TargetChanged: as `read`.
         """
@@ -100,33 +98,11 @@ def _commands(steps: Sequence[Step]) -> list[tuple[Step, PlannedCommand]]:
 
 
 def _filled(steps: Sequence[Step], known: Mapping[str, Mapping[str, Script]]) -> tuple[Step, ...]:
-    before: list[tuple[str, PlannedCommand]] = []
-    filled: list[Step] = []
-    for step in steps:
-        commands: list[PlannedCommand] = []
-        for command in step.commands:
-            scripts = tuple(
-                script
-                if _written(step.target_id, script.path, before)
-                else known.get(step.target_id, {}).get(script.path, script)
-                for script in command.scripts
-            )
-            commands.append(replace(command, scripts=scripts))
-            before.append((step.target_id, command))
-        filled.append(replace(step, commands=tuple(commands)))
-    return tuple(filled)
+    def command_of(step: Step, command: PlannedCommand) -> PlannedCommand:
+        found = known.get(step.target_id, {})
+        return replace(command, scripts=tuple(found.get(script.path, script) for script in command.scripts))
 
-
-def _written(target_id: str, path: str, before: Sequence[tuple[str, PlannedCommand]]) -> bool:
-    """Whether an earlier command of the plan names the file and does not just run it."""
-    name = path.rsplit("/", 1)[-1]
-    return any(
-        where == target_id
-        and command.risk is not Risk.READ_ONLY
-        and name in command.text
-        and path not in [script.path for script in command.scripts]
-        for where, command in before
-    )
+    return tuple(replace(step, commands=tuple(command_of(step, one) for one in step.commands)) for step in steps)
 
 
 def _noted(report: RunReport, shown: str) -> RunReport:

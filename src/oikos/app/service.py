@@ -206,11 +206,11 @@ class Service:
         )
         return await self._act(session_id, intent)
 
-    async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
-        """A typed phrase."""
-        return await self._act(
-            session_id, it.Confirm(phrase=mask_text(phrase, self._secrets), by=by, consent_id=self._ids())
-        )
+    async def confirm(self, session_id: str, phrase: str, by: Principal, *, shown: Card | None) -> Done | Refusal:
+        """A typed phrase, for what the card showed and nothing else."""
+        digest = shown.digest if shown is not None else ""
+        phrase = mask_text(phrase, self._secrets)
+        return await self._act(session_id, it.Confirm(phrase=phrase, digest=digest, by=by, consent_id=self._ids()))
 
     async def ask_for_changes(self, session_id: str, text: str, by: Principal) -> Done | Refusal:
         """Not like this."""

@@ -123,8 +123,8 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
                 typed = await asyncio.to_thread(
                     click.prompt, f"type `{card.run.phrase}` to confirm", default="", show_default=False
                 )
-                return await oikos.service.confirm(session_id, typed, by)
-            return await oikos.service.confirm(session_id, phrase[0] if phrase else "", by)
+                return await oikos.service.confirm(session_id, typed, by, shown=card)
+            return await oikos.service.confirm(session_id, phrase[0] if phrase else "", by, shown=card)
         if card.run is not None and reopen:
             return await oikos.service.reopen_with(session_id, card, by, duration_s=MINUTES[minutes])
         items: tuple[int, ...] = ()

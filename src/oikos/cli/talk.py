@@ -133,11 +133,11 @@ async def _prompt_card(oikos: Oikos, live: Live, card: Card, by: Principal) -> i
 
 async def _say(oikos: Oikos, card: Card, text: str, by: Principal) -> Done | Refusal:
     if card.run is not None and card.run.phrase and text == card.run.phrase:
-        return await oikos.service.confirm(card.session_id, text, by)
+        return await oikos.service.confirm(card.session_id, text, by, shown=card)
     if card.plan is not None:
         phrases = {command.preauthorise.phrase for _, command in card.plan.destructive_items() if command.preauthorise}
         if text in phrases:
-            return await oikos.service.confirm(card.session_id, text, by)
+            return await oikos.service.confirm(card.session_id, text, by, shown=card)
     if text in ("raise", "continue", "go") and card.kind == "limit":
         return await oikos.service.raise_limits(card.session_id, by)
     return await oikos.service.send(card.session_id, text, by, shown=card)

@@ -27,7 +27,7 @@ from oikos.domain.plan import (
     phrase_of,
 )
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
-from oikos.domain.scripts import Script, drift, reading, runs_a_file, scripts_of
+from oikos.domain.scripts import Script, drift, names, reading, runs_a_file, scripts_of
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.teaching import taught_by
 from oikos.domain.value import dataclass
@@ -426,8 +426,20 @@ def _judge(q: Question, plan: Plan, target: Entity) -> Outcome:
 def _drifted(q: Question, plan: Plan) -> str:
     """The script that the plan holds this command with, and that is another one now, in words."""
     planned = plan.planned(q.order.target_id, q.order.command, q.order.stdin)
-    found = [drift(command.scripts, q.scripts) for command in planned]
-    return found[0] if found and all(found) else ""
+    held = [script for command in planned for script in command.scripts if not _rewritten(q, plan, script.path)]
+    return drift(held, q.scripts)
+
+
+def _rewritten(q: Question, plan: Plan, path: str) -> bool:
+    """Whether a change that the plan holds has run since and names the file, other than by running it."""
+    for run in q.state.runs.values():
+        order = run.order
+        if not run.mutated or run.generation != plan.generation or order.target_id != q.order.target_id:
+            continue
+        held = plan.planned(order.target_id, order.command, order.stdin)
+        if held and path not in [script.path for one in held for script in one.scripts] and names(order.command, path):
+            return True
+    return False
 
 
 def _file_may_differ(q: Question, plan: Plan) -> bool:

@@ -53,9 +53,11 @@ class ApproveRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm:
-    """A typed phrase: ticks its item of the plan, or admits the parked run once."""
+    """A typed phrase: ticks its item of the plan, or admits the parked run once, exactly as shown."""
 
     phrase: str
+    digest: str
+    """Of the plan or run that was shown: two runs can ask for the same phrase."""
     by: Principal
     consent_id: str
 

@@ -346,11 +346,7 @@ def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
     if intent.generation != plan.generation:
         return _stale(state, intent)
     if intent.digest != state.digest:
-        return Refusal(
-            code=Code.STALE_DIGEST,
-            text=f"Plan {plan.generation} is not the one that was shown (shown {intent.digest[:8]}, now "
-            f"{state.digest[:8]}): look at the difference and decide again.",
-        )
+        return _another_plan(plan.generation, intent.digest, state.digest)
     if state.proposed_at is None or not 0 <= now.elapsed_since(state.proposed_at) <= PLAN_CARD_S:
         return Refusal(
             code=Code.EXPIRED, text=f"Plan {plan.generation} was proposed more than 24 h ago: ask for a new one."
@@ -390,7 +386,7 @@ def _approve_run(state: State, intent: it.ApproveRun, now: Instant) -> Decision:
     if refusal is not None:
         return refusal
     if intent.digest != parked.event.order.asked():
-        return Refusal(code=Code.STALE_DIGEST, text="The run that waits is not the one that was shown: look again.")
+        return _another_run()
     if parked.event.phrase:
         return Refusal(
             code=Code.WRONG_PHRASE, text=f"The run is destructive: type `{parked.event.phrase}` to confirm it."
@@ -400,6 +396,15 @@ def _approve_run(state: State, intent: it.ApproveRun, now: Instant) -> Decision:
             code=Code.WRONG_STATE, text="This run does not offer to reopen the window: approve just the run."
         )
     return _grant_run(state, parked, intent.by, intent.consent_id, now, reopen_s=intent.reopen_s)
+
+
+def _another_plan(generation: int, shown: str, now: str) -> Refusal:
+    text = f"Plan {generation} is not the one that was shown (shown {shown[:8]}, now {now[:8]})"
+    return Refusal(code=Code.STALE_DIGEST, text=f"{text}: look at the difference and decide again.")
+
+
+def _another_run() -> Refusal:
+    return Refusal(code=Code.STALE_DIGEST, text="The run that waits is not the one that was shown: look again.")
 
 
 def _parked_too_old(parked: Parked, now: Instant) -> Refusal | None:
@@ -414,6 +419,8 @@ def _confirm(state: State, intent: it.Confirm, now: Instant) -> Decision:
         refusal = _may_consent(state, intent.by) or _parked_too_old(parked, now)
         if refusal is not None:
             return refusal
+        if intent.digest != parked.event.order.asked():
+            return _another_run()
         if not parked.event.phrase or intent.phrase.strip() != parked.event.phrase:
             wanted = f"type `{parked.event.phrase}`" if parked.event.phrase else "approve it without a phrase"
             return Refusal(code=Code.WRONG_PHRASE, text=f"That phrase does not confirm the waiting run: {wanted}.")
@@ -424,6 +431,8 @@ def _confirm(state: State, intent: it.Confirm, now: Instant) -> Decision:
     refusal = _may_consent(state, intent.by)
     if refusal is not None:
         return refusal
+    if intent.digest != state.digest:
+        return _another_plan(plan.generation, intent.digest, state.digest)
     for number, (_, command) in enumerate(plan.destructive_items(), start=1):
         pre = command.preauthorise
         if pre is not None and pre.phrase == intent.phrase.strip() and number not in state.ticked:

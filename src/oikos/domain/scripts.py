@@ -17,7 +17,13 @@ RUNS_A_FILE = ("exec.file", "program.path", "shell.source")
 """Rules of the classifier for a command whose effect lies in a file that the plan does not hold."""
 _MAY_BE_A_PATH = "program.unknown"
 """A program it does not know; called by its path, it is a file like any other."""
-_ONLY_THE_SHELL_KNOWS = re.compile(r"[$`*?\[\]{}~\n\0]")
+_ONLY_THE_SHELL_KNOWS = re.compile(r"[$`*?\[\]{}~\n\0\"']")
+_KEEP_THE_PLACE = frozenset(
+    "sudo doas nice ionice nohup time timeout setsid stdbuf chrt taskset flock command exec sh bash dash ash".split()
+)
+"""Wrappers under which a path means what it means without them; `env -C`, `su -`, `systemd-run` and others move."""
+_MOVES_THE_ROOT = re.compile(r"(?:^|\s)(?:-[a-zA-Z]*[RDi]|--chroot\b|--chdir\b|--login\b)")
+_LEADING_CD = re.compile(r"\s*cd\s+(?P<to>/[^\s;&|<>()\"'\\]*)\s*&&")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -63,15 +69,40 @@ def _path(command: str, verdict: Verdict, reason: Reason) -> str:
     if len(words) != 1 or not inside or any(action.place for action in inside):
         return ""
     path = words[0]
-    if _ONLY_THE_SHELL_KNOWS.search(path) or (reason.rule == _MAY_BE_A_PATH and "/" not in path):
+    if _ONLY_THE_SHELL_KNOWS.search(path) or (reason.rule != "exec.file" and "/" not in path):
+        return ""  # `. NAME` and a bare name are looked for on PATH
+    wrappers = {label.split()[0].rsplit("/", 1)[-1] for label in reason.via if label.split()}
+    if wrappers - _KEEP_THE_PLACE or (wrappers and _MOVES_THE_ROOT.search(command[:first])):
         return ""
     if path.startswith("/"):
         return path
-    moves = [a.argv for a in verdict.actions if a.argv and a.argv[0] in ("cd", "pushd", "popd")]
+    return _placed(command, verdict, path)
+
+
+def _placed(command: str, verdict: Verdict, path: str) -> str:
+    """Joined to the one `cd /DIR &&` that the text begins with; any other way to move leaves the place unknown.
+
+    Bash resolves `..` by name, the kernel by the real folder: with a symbolic link in between they differ.
+    """
+    moves = [a for a in verdict.actions if a.argv and a.argv[0] in ("cd", "pushd", "popd")]
     if not moves:
         return path
-    to = moves[0][1] if len(moves) == 1 and len(moves[0]) == 2 else None
-    return f"{to.rstrip('/')}/{path}" if to is not None and to.startswith("/") else ""
+    leading = _LEADING_CD.match(command)
+    if len(moves) != 1 or leading is None or ".." in leading["to"].split("/"):
+        return ""
+    return f"{leading['to'].rstrip('/')}/{path}"
+
+
+def names(text: str, path: str) -> bool:
+    """Whether a command has the file among its words, by its path or by its name: it may have written it."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    name = path.rsplit("/", 1)[-1]
+    try:
+        words = list(lexer)
+    except ValueError:
+        return False  # the hash holds
+    return any(word == path or word.rsplit("/", 1)[-1] == name for word in words)
 
 
 def reading(paths: Sequence[str]) -> str:

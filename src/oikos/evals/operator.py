@@ -32,7 +32,7 @@ class Desk(Protocol):
         """Not like this."""
         ...
 
-    async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
+    async def confirm(self, session_id: str, phrase: str, by: Principal, *, shown: Card | None) -> Done | Refusal:
         """A typed phrase."""
         ...
 
@@ -91,7 +91,7 @@ class Operator:
             case "changes":
                 return await service.ask_for_changes(session_id, rule.text, SCRIPT)
             case "confirm":
-                return await service.confirm(session_id, rule.text, SCRIPT)
+                return await service.confirm(session_id, rule.text, SCRIPT, shown=card)
             case "answer":
                 return await service.send(session_id, rule.text, SCRIPT, shown=card)
             case "raise":

@@ -91,10 +91,9 @@ class Desk:
         """Not like this."""
         return await self._act(session_id, "ask-changes", {"text": text})
 
-    async def confirm(self, session_id: str, phrase: str, by: Principal) -> Done | Refusal:
-        """A typed phrase, for what waits now."""
-        card = await asyncio.to_thread(self._server.get, f"/sessions/{session_id}")
-        digest = card["card"]["digest"] if card["card"] is not None else ""
+    async def confirm(self, session_id: str, phrase: str, by: Principal, *, shown: Card | None) -> Done | Refusal:
+        """A typed phrase, for what a card showed."""
+        digest = shown.digest if shown is not None else ""
         return await self._act(session_id, "confirm", {"phrase": phrase, "digest": digest})
 
     async def send(self, session_id: str, text: str, by: Principal, *, shown: Card | None = None) -> Done | Refusal:

@@ -51,3 +51,11 @@ def is_third_party(host: str) -> bool:
     return not any(
         address in ipaddress.ip_network(net) for net in private if ipaddress.ip_network(net).version == address.version
     )
+
+
+_OPTION = re.compile(r"(?:^|=)[A-Za-z][\w+.-]*://(?:[^/@\s]*@)?-|^(?:[\w.]+@)?-oProxyCommand=[^:]*:", re.IGNORECASE)
+
+
+def is_option(text: str) -> bool:
+    """Whether ssh reads the machine of an address as an option: `ssh://-oProxyCommand=…/x` (CVE-2017-1000117)."""
+    return _OPTION.search(text) is not None

@@ -129,6 +129,9 @@ def judge_name(walker: Walker, name: str, value: str | None, kind: str, span: Sp
         elif environment.acts_on_shell(name) and not environment.free_for_commands(name, value):
             walker.unclear(f"env.{name.lower()}", span, f"The variable {name} changes how later commands run.", scene)
         return
+    if value and hosts.is_option(value):
+        walker.unclear("host.option", span, "The name of a machine that begins with a dash is an option of ssh.", scene)
+        return
     if name == "IFS" or environment.free_for_commands(name, value):
         return
     if kind == "export" and re.fullmatch(r"[a-z][a-z0-9_]*", name) and not environment.acts_on_shell(name):
@@ -174,6 +177,11 @@ def _judge(walker: Walker, words: list[Word], scene: Scene) -> Flow:
         walker.unclear("command.empty", head.span, "The command word is empty or broken.", scene)
         return EMPTY.plus(UNKNOWN)
     _self_names(walker, words, scene)
+    for word in words[1:]:
+        if any(hosts.is_option(text) for text in word.spellings()):
+            walker.unclear(
+                "host.option", word.span, "The name of a machine that begins with a dash is an option of ssh.", scene
+            )
     if name in walker.functions and "/" not in name:
         return scene.stdin.plus(frozenset[Tag]().union(*(word.tags for word in words)))
     if "/" in name:

@@ -164,7 +164,7 @@ class Api:
         if card is None or card.digest != _text(body, "digest"):
             stale = Refusal(code=Code.STALE_DIGEST, text="What waits is not what was shown: look again.")
             return await self._told(state.session_id, stale)
-        return await self._act(state, self._to.service.confirm(state.session_id, _text(body, "phrase"), by))
+        return await self._act(state, self._to.service.confirm(state.session_id, _text(body, "phrase"), by, shown=card))
 
     async def reject(self, request: Request, by: Principal, body: Body) -> Response:
         """No, with a reason."""
