@@ -321,3 +321,13 @@ def test_only_a_change_of_the_plan_that_has_run_lets_its_file_be_another(ran: bo
     if ran:
         s.run(WRITE, verdict(WRITE, CHANGE))
     assert isinstance(ask(s, OTHER), Admission) is ran
+
+
+def test_neither_a_look_nor_a_change_elsewhere_lets_the_file_be_another() -> None:
+    look = f"cat {JOB}"
+    job = planned(RUN, CHANGE, effects=(UNKNOWN,), scripts=HELD)
+    there = step(WEB2, planned(WRITE, CHANGE))
+    s = Session.opened().approved(propose(there, step(WEB1, planned(WRITE, CHANGE), job), on=(WEB1, WEB2)))
+    s.run(look, verdict(look, Risk.READ_ONLY))
+    s.run(WRITE, verdict(WRITE, CHANGE), target=WEB2)
+    assert ask(s, OTHER) == NeedsApproval(why=drift(HELD, OTHER), effects=(UNKNOWN,))
