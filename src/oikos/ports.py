@@ -297,6 +297,13 @@ class Runner(Protocol):
         """
         ...
 
+    def connection(self, route: Route) -> str:
+        """Names the connection that the next command to this machine goes over; empty when none is open.
+
+        A name is never used again: another one means a new connection, and perhaps another machine (SPEC R5.8).
+        """
+        ...
+
     async def close(self) -> None:
         """Close all connections; running supervised commands go on."""
         ...

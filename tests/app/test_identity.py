@@ -15,11 +15,13 @@ from oikos.domain.inventory import Identity, Route
 from oikos.domain.run import Lost, RemoteState, RunOrder, RunReport, Stream
 from oikos.domain.session import Phase
 from oikos.ports import Runner, Sink
-from tests.app.conftest import Open, finish, plan, run
+from tests.app.conftest import Hooked, Open, finish, plan, run
+from tests.fleet.kit import remote
+from tests.fleet.servers import Proxy, server
 
 pytestmark = pytest.mark.anyio
 
-ONE, TWO = "touch {{workshop}}/one", "touch {{workshop}}/two"
+ONE, TWO, THREE = (f"touch {{{{workshop}}}}/{name}" for name in ("one", "two", "three"))
 LOOK = "cat {{workshop}}/one"
 
 
@@ -44,6 +46,9 @@ class Cut:
 
     async def probe(self, admission: Admission, route: Route) -> Identity:
         return await self._inner.probe(admission, route)
+
+    def connection(self, route: Route) -> str:
+        return self._inner.connection(route)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -75,3 +80,28 @@ async def test_another_process_asks_again(household: Open) -> None:
         assert state.phase is Phase.DONE
         started = [event for event in await house.events() if isinstance(event, ev.RunStarted)]
         assert sum(event.authority == "probe" for event in started) == 2
+
+
+async def test_a_change_over_a_new_connection_asks_the_machine_again_who_it_is(
+    household: Open, workshop: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The pool connects again by itself; the machine at the other end may be another one since."""
+    script = plan(ONE, TWO, THREE) + run(ONE, step=1) + run(TWO, step=2) + run(THREE, step=3) + finish(3)
+    with server(tmp_path_factory.mktemp("sshd")) as sshd:
+        relay = Proxy(target=sshd.port)
+        await relay.start()
+        try:
+            box = remote(sshd, port=relay.port, slug="box")
+
+            async def cut() -> None:
+                relay.cut()
+
+            model = Hooked(script, {"workshop": str(workshop)}, {4: cut})
+            async with household(model, targets=(box,)) as house:
+                await house.say("make all three")
+                state = await house.approve()
+                assert state.phase is Phase.DONE, state
+                started = [event for event in await house.events() if isinstance(event, ev.RunStarted)]
+                assert [event.authority == "probe" for event in started] == [True, False, True, False, False, False]
+        finally:
+            await relay.stop()

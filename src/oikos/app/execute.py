@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,14 +17,16 @@ import orjson
 from oikos.app.feed import Feed
 from oikos.app.fleet import Fleet
 from oikos.app.hints import Hint, Hints
+from oikos.app.identity import Identities
 from oikos.app.log import SessionLog
 from oikos.app.output import Collector
 from oikos.app.scripts import Scripts
+from oikos.app.told import Answer, not_run, refused, result_of, seen_as
 from oikos.domain import events as ev
 from oikos.domain.agent_rules import end_wait
 from oikos.domain.consent import RUN_APPROVAL_S
 from oikos.domain.errors import Code, Refusal, SeqConflict, StoreError, TargetBusy, TargetChanged, TargetError
-from oikos.domain.gate import Admission, NeedsApproval, NeedsTypedConfirmation, Question, admit, admit_probe
+from oikos.domain.gate import Admission, NeedsApproval, NeedsTypedConfirmation, Question, admit
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Route
 from oikos.domain.mask import Secrets
@@ -33,7 +34,6 @@ from oikos.domain.run import (
     Exited,
     Limits,
     Lost,
-    NeverStarted,
     RemoteState,
     RunOrder,
     RunOutcome,
@@ -42,13 +42,11 @@ from oikos.domain.run import (
     Signalled,
     Stream,
     Unknown,
-    describe,
     succeeded,
 )  # fmt: skip
 from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.state import Parked, Phase, RunState, State
 from oikos.domain.verdict import Risk, Verdict
-from oikos.domain.view import for_model
 from oikos.ports import Classify, Clock, Guard, Ids, OutputPiece, Runner, Store
 
 BUSY_WAIT_S = 30.0
@@ -56,47 +54,14 @@ BUSY_WAIT_S = 30.0
 BUSY_POLL_S = 0.25
 REREAD_S = 2.0
 """As BUSY_POLL_S, for a command that runs a file: the other change may be of that file, so it is read again."""
-IDENTITY_PROBE = "oikos: identity probe"
-"""What the record shows for it; its bytes are the Runner's."""
+ASK_AGAIN = 3
+"""How often one run asks a machine who it is before an unsteady connection is reported."""
 STOP_GRACE_S = 1.0
 """How long a killed read may take to end by itself."""
 
 
 Standing = Callable[[str], Awaitable[bool]]
 """Whether a person, by id, still holds the role approver (SPEC R3.6)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a tool call is answered with."""
-
-    text: str
-    refusal: str = ""
-    run_id: str = ""
-    seen: str = ""
-    told: bool = False
-    """The log has it already."""
-
-
-def refused(refusal: Refusal) -> Answer:
-    """A refusal as the model sees it (SPEC R2.8)."""
-    body = {"refused": refusal.code.value, "text": refusal.text, "do": refusal.directive}
-    return Answer(
-        text=orjson.dumps(body).decode(), refusal=refusal.code.value, seen=f"refused:{refusal.code}:{refusal.text}"
-    )
-
-
-def seen_as(tool: str, asked: str, answered: str) -> str:
-    """What stuck detection compares: the tool, what it was asked, what came back (SPEC R1.5)."""
-    both = f"{asked}\0{answered}".encode("utf-8", "replace")
-    return f"{tool}:{hashlib.sha256(both).hexdigest()[:24]}"
-
-
-def not_run(why: str = "an earlier call of the same response was refused or waits") -> Answer:
-    """A call of a batch that ended before it (SPEC R1.2)."""
-    directive = "Look at what came in between first, then decide anew."
-    refusal = Refusal(code=Code.BATCH_ENDED, text=f"Not run: {why}.", directive=directive)
-    return replace(refused(refusal), seen="")
 
 
 @dataclass(slots=True)
@@ -119,7 +84,8 @@ class _Job:
     verdict: Verdict
     order: RunOrder
     approval: Parked | None = None
-    probed: bool = False
+    asked: int = 0
+    """Identity probes for this run."""
     waited_s: float = 0.0
     target: Entity | None = field(default=None)
     paths: tuple[str, ...] = ()
@@ -159,9 +125,8 @@ class Executor:
         self._tasks = tasks
         self._standing = standing
         self.scripts = Scripts(runner=runner, ids=ids)
+        self.identities = Identities(runner=runner, ids=ids)
         self.live: dict[str, Live] = {}
-        self._identified: dict[str, str] = {}
-        """Identity probes of this process that agreed, by run id, and the way they went."""
         self._cancelled: set[str] = set()
         self._sought: set[str] = set()
         """Runs of an earlier process whose outcome is being found."""
@@ -255,11 +220,13 @@ class Executor:
                     if job.approval is None:
                         self._park(log, job, outcome)
                     return None
-                if job.verdict.risk is not Risk.READ_ONLY and not job.probed:
-                    refusal = await self._probe(log, job.target, route)
+                if job.verdict.risk is not Risk.READ_ONLY and not self.identities.known(log.state, job.target, route):
+                    if job.asked >= ASK_AGAIN:
+                        return refused(_unsteady(job.target))
+                    refusal = await self.identities.ask(log, job.target, route)
                     if refusal is not None:
                         return refused(refusal)
-                    job.probed = True
+                    job.asked += 1
                     continue
                 return await self._start(log, job, job.target, route, outcome)
             except SeqConflict:
@@ -356,7 +323,7 @@ class Executor:
         run = state.runs[live.order.run_id]
         passed = _passed(state, run, report.outcome, live.collector)
         hint = self._hint(report.outcome, live.collector)
-        answer = _result(run, report, live.collector, passed, hint, verdict)
+        answer = result_of(run, report, live.collector, passed, hint, verdict)
         finished = ev.RunFinished(
             run_id=live.order.run_id, report=report, passed=passed, hint=hint.text if hint else "",
             hint_class=hint.recovery if hint else "",
@@ -416,7 +383,7 @@ class Executor:
                 )
             ]
             if any(call.id == run.call_id for call in log.state.batch.calls):
-                answer = _result(run, report, collector, passed, hint, None)
+                answer = result_of(run, report, collector, passed, hint, None)
                 seen = seen_as("run", run.key, answer.seen)
                 events.append(
                     ev.ToolAnswered(call_id=run.call_id, name="run", text=answer.text, run_id=run_id, seen=seen)
@@ -526,87 +493,6 @@ class Executor:
             live.detached = True
             self._tasks.create_task(self._announce(session_id, live))
 
-    # ---- identity ----------------------------------------------------------------------------------------------------
-
-    def _still_known(self, state: State, probe: RunState, target: Entity, route: Route) -> bool:
-        """Whether an identity probe of this process, over this way, still tells who is there."""
-        return (
-            probe.ok
-            and self._identified.get(probe.order.run_id) == str(route)
-            and (probe.order.target_id, probe.generation) == (target.id, state.generation)
-            and not any(
-                run.order.target_id == target.id
-                and run.started_seq > probe.started_seq
-                and isinstance(run.outcome, Lost | NeverStarted | Unknown)
-                for run in state.runs.values()
-            )
-        )
-
-    async def _probe(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
-        """Before the first change on a target in a generation, and again after a new connection, ask who it is.
-
-        SPEC R5.8. A new connection is what this process can tell: its own first one, another way to the target, or any
-        after a run that was cut off.
-
-        Raises:
-            SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
-        """
-        state = log.state
-        if any(self._still_known(state, run, target, route) for run in state.runs.values()):
-            return None
-        admission = admit_probe(state, target)
-        if isinstance(admission, Refusal):
-            return admission
-        order = RunOrder(
-            run_id=self._ids(), session_id=log.session_id, generation=state.generation, target_id=target.id,
-            command=IDENTITY_PROBE, supervised=False,
-        )  # fmt: skip
-        started = ev.RunStarted(
-            order=order,
-            call_id="",
-            target=target.slug,
-            step=None,
-            risk=Risk.READ_ONLY,
-            effects=(),
-            canonical=order.command,
-            authority="probe",
-            admitted=admission.digest,
-        )
-        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
-        try:
-            found = await self._runner.probe(admission, route)
-        except TargetError as error:
-            log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Lost(reason=str(error)))))
-            return Refusal(
-                code=Code.UNREACHABLE,
-                text=str(error),
-                directive="Nothing was changed. Look again, or ask the operator.",
-            )
-        known = target.identity
-        differs = [
-            f"{name} is {have!r}, enrolled as {want!r}"
-            for name, have, want in (
-                ("hostname", found.hostname, known.hostname if known else ""),
-                ("machine-id", found.machine_id, known.machine_id if known else ""),
-                ("guest id", found.guest_id, known.guest_id if known else ""),
-            )
-            if want and have != want
-        ]
-        if not differs:
-            log.stage(
-                ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname))
-            )
-            self._identified[order.run_id] = str(route)
-            return None
-        note = "; ".join(differs)
-        log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
-        if state.window is not None:
-            log.stage(ev.WindowClosed(generation=state.generation, reason="identity", target_id=target.id))
-        return Refusal(
-            code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
-            directive="Stop. Nothing was changed. Tell the operator with this evidence.",
-        )  # fmt: skip
-
 
 def _in_scope(state: State, target: Entity) -> bool:
     return state.plan is not None and target.id in state.plan.machines()
@@ -645,35 +531,16 @@ def _passed(state: State, run: RunState, outcome: RunOutcome, collector: Collect
     return wanted in head + tail
 
 
-def _result(run: RunState, report: RunReport, collector: Collector, passed: bool | None, hint: Hint | None,
-            verdict: Verdict | None) -> Answer:  # fmt: skip
-    head, tail, size = collector.ends(Stream.OUT)
-    err_head, err_tail, err_size = collector.ends(Stream.ERR)
-    body: dict[str, object] = {
-        "run": run.order.run_id,
-        "target": run.target,
-        "exit": describe(report.outcome),
-        "stdout": for_model(head + tail, total_bytes=size).text,
-        "stderr": for_model(err_head + err_tail, total_bytes=err_size).text,
-        "stdout_bytes": report.out_bytes,
-        "stderr_bytes": report.err_bytes,
-        "duration_s": round(report.duration_s, 3),
-    }
-    if report.note:
-        body["note"] = report.note
-    if verdict is not None and verdict.pipeline_hides_failure and succeeded(report.outcome):
-        body["pipeline"] = "the exit code is the last stage's; an earlier stage may have failed"
-    if passed is not None and run.check is not None:
-        body["check"] = {"n": run.check + 1, "passed": passed}
-    if hint is not None:
-        body["hint"] = {"class": hint.recovery, "text": hint.text}
-    seen = hashlib.sha256(f"{describe(report.outcome)}{collector.digest()}".encode()).hexdigest()[:24]
-    return Answer(text=orjson.dumps(body).decode(), run_id=run.order.run_id, seen=seen)
-
-
 def _busy(target: Entity) -> Refusal:
     return Refusal(
         code=Code.TARGET_BUSY, text=f"Another change is still running on {target.slug}.",
+        directive="Use wait for half a minute, then try again.",
+    )  # fmt: skip
+
+
+def _unsteady(target: Entity) -> Refusal:
+    return Refusal(
+        code=Code.UNREACHABLE, text=f"The connection to {target.slug} breaks again and again; nothing was changed.",
         directive="Use wait for half a minute, then try again.",
     )  # fmt: skip
 

@@ -10,9 +10,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from oikos.app.arguments import mask_arguments
-from oikos.app.execute import Answer, Executor, not_run, seen_as
+from oikos.app.execute import Executor
 from oikos.app.feed import Delta, Feed
 from oikos.app.log import SessionLog
+from oikos.app.told import Answer, not_run, seen_as
 from oikos.app.toolbox import TOOLS
 from oikos.app.tools import Tools
 from oikos.domain import events as ev

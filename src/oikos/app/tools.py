@@ -10,9 +10,10 @@ from typing import cast
 import orjson
 
 from oikos.app.arguments import BadArguments, parse
-from oikos.app.execute import Answer, Executor, refused
+from oikos.app.execute import Executor
 from oikos.app.fleet import Fleet
 from oikos.app.log import SessionLog
+from oikos.app.told import Answer, refused
 from oikos.app.toolbox import BY_NAME
 from oikos.domain import events as ev
 from oikos.domain import intents as it

@@ -21,6 +21,8 @@ class Pool:
         self._agent = os.environ.get("SSH_AUTH_SOCK", "") if agent is None else agent
         self._links: dict[Endpoint, Link] = {}
         self._locks: dict[Endpoint, asyncio.Lock] = {}
+        self._numbers: dict[Endpoint, int] = {}
+        self._made = 0
 
     async def link(self, endpoint: Endpoint, *, connect_s: float) -> Link:
         """The living connection to a server, made if need be.
@@ -40,7 +42,14 @@ class Pool:
             connection = await ssh.connect(endpoint, jump=jump, connect_s=connect_s, agent=self._agent)
             link: Link = ssh.Link(connection, endpoint)
             self._links[endpoint] = link
+            self._made += 1
+            self._numbers[endpoint] = self._made
             return link
+
+    def current(self, endpoint: Endpoint) -> str:
+        """Names the living connection to a server, never the same name twice; empty when there is none."""
+        found = self._links.get(endpoint)
+        return str(self._numbers[endpoint]) if found is not None and found.alive else ""
 
     async def close(self) -> None:
         """Close every connection; what runs on targets goes on."""

@@ -120,6 +120,14 @@ class FleetRunner:
         admission.spend(kind="probe", digest=route.target.id)
         return await probe.ask(self._carrier, wrap.follow(route))
 
+    def connection(self, route: Route) -> str:
+        """The connection that the next command goes over; empty when none is open, or the way cannot be gone."""
+        try:
+            endpoint = wrap.follow(route).endpoint
+        except TargetError:
+            return ""
+        return "local" if endpoint is None else self._carrier.pool.current(endpoint)
+
     async def close(self) -> None:
         """Close all connections; running supervised commands go on."""
         await self._carrier.pool.close()

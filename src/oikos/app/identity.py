@@ -1,0 +1,112 @@
+"""Who a machine is: asked before its first change in a generation, and over every new connection (SPEC R5.8)."""
+
+from __future__ import annotations
+
+from oikos.app.log import SessionLog
+from oikos.domain import events as ev
+from oikos.domain.errors import Code, Refusal, TargetError
+from oikos.domain.gate import admit_probe
+from oikos.domain.inventory import Entity, Route
+from oikos.domain.run import Exited, Identity, Lost, NeverStarted, RunOrder, RunReport, Unknown
+from oikos.domain.state import RunState, State
+from oikos.domain.verdict import Risk
+from oikos.ports import Guard, Ids, Runner
+
+IDENTITY_PROBE = "oikos: identity probe"
+"""What the record shows for it; its bytes are the Runner's."""
+
+
+class Identities:
+    """The identity probes of one process: journalled like runs, with the authority `probe`."""
+
+    def __init__(self, *, runner: Runner, ids: Ids) -> None:
+        self._runner = runner
+        self._ids = ids
+        self._agreed: dict[str, tuple[str, str]] = {}
+        """Probes of this process that agreed, by run id: the way they went and its connection."""
+
+    def known(self, state: State, target: Entity, route: Route) -> bool:
+        """Whether a probe of this process, over the connection that is open now, still tells who is there."""
+        way = (str(route), self._runner.connection(route))
+        return any(
+            run.ok
+            and self._agreed.get(run.order.run_id) == way
+            and (run.order.target_id, run.generation) == (target.id, state.generation)
+            and not _cut_off_since(state, run)
+            for run in state.runs.values()
+        )
+
+    async def ask(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
+        """Ask the machine and compare; a refusal with the evidence when it is another one.
+
+        Raises:
+            SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
+        """
+        state = log.state
+        admission = admit_probe(state, target)
+        if isinstance(admission, Refusal):
+            return admission
+        order = RunOrder(
+            run_id=self._ids(), session_id=log.session_id, generation=state.generation, target_id=target.id,
+            command=IDENTITY_PROBE, supervised=False,
+        )  # fmt: skip
+        started = ev.RunStarted(
+            order=order,
+            call_id="",
+            target=target.slug,
+            step=None,
+            risk=Risk.READ_ONLY,
+            effects=(),
+            canonical=order.command,
+            authority="probe",
+            admitted=admission.digest,
+        )
+        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
+        try:
+            found = await self._runner.probe(admission, route)
+        except TargetError as error:
+            log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Lost(reason=str(error)))))
+            return Refusal(
+                code=Code.UNREACHABLE,
+                text=str(error),
+                directive="Nothing was changed. Look again, or ask the operator.",
+            )
+        differs = differences(target.identity, found)
+        if not differs:
+            log.stage(
+                ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname))
+            )
+            self._agreed[order.run_id] = (str(route), self._runner.connection(route))
+            return None
+        note = "; ".join(differs)
+        log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
+        if state.window is not None:
+            log.stage(ev.WindowClosed(generation=state.generation, reason="identity", target_id=target.id))
+        return Refusal(
+            code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
+            directive="Stop. Nothing was changed. Tell the operator with this evidence.",
+        )  # fmt: skip
+
+
+def differences(enrolled: Identity | None, found: Identity) -> list[str]:
+    """What of an enrolled identity a machine contradicts, in words; what was never enrolled is not compared."""
+    if enrolled is None:
+        return []
+    return [
+        f"{name} is {have!r}, enrolled as {want!r}"
+        for name, have, want in (
+            ("hostname", found.hostname, enrolled.hostname),
+            ("machine-id", found.machine_id, enrolled.machine_id),
+            ("guest id", found.guest_id, enrolled.guest_id),
+        )
+        if want and have != want
+    ]
+
+
+def _cut_off_since(state: State, probe: RunState) -> bool:
+    return any(
+        run.order.target_id == probe.order.target_id
+        and run.started_seq > probe.started_seq
+        and isinstance(run.outcome, Lost | NeverStarted | Unknown)
+        for run in state.runs.values()
+    )
