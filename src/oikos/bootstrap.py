@@ -15,6 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,14 @@ from oikos.config import Config, Target, resolve_secret
 from oikos.domain.consent import Channel, Principal, Role
 from oikos.domain.errors import ConfigError, StoreError, TargetError
 from oikos.domain.inventory import AccessPath, Become, Entity, Inventory, Mode, Transport
-from oikos.domain.run import RunOrder, RunOutcome
+from oikos.domain.run import RunOrder
+from oikos.domain.secret_files import StandIn, named_in, placed
 from oikos.domain.state import Budgets
 from oikos.domain.verdict import Verdict
 from oikos.ports import Classify, Clock, Enroller, Model, Runner, Store, Wake
 
 if TYPE_CHECKING:
+    from oikos.adapters.fleet.spool import Filled
     from oikos.policy.classify import Classifier
 
 SELF = "self"
@@ -318,7 +321,10 @@ def make_classifier(config: Config | None = None) -> Classifier:
 
 
 def make_classify(load: Callable[[], Classifier], teaching: Teaching) -> Classify:
-    """Classify in a bounded number of worker threads: parsing starts a process. What needs none is judged at once."""
+    """Classify in a bounded number of worker threads: parsing starts a process. What needs none is judged at once.
+
+    A command with secret files is judged as the shell will read it, with a path in the place of each.
+    """
     slots = asyncio.Semaphore(4)
     loaded: list[Classifier] = []
 
@@ -328,42 +334,45 @@ def make_classify(load: Callable[[], Classifier], teaching: Teaching) -> Classif
         return loaded[0].classify(text)
 
     async def classify(text: str, target_id: str = "") -> Verdict:
-        verdict = loaded[0].quick(text) if loaded else None
+        stand_in = StandIn(command=text, run_id=new_id()) if named_in(text) else None
+        read = text if stand_in is None else stand_in.text
+        verdict = loaded[0].quick(read) if loaded else None
         if verdict is None:
             async with slots:
-                verdict = await asyncio.to_thread(judge, text)
+                verdict = await asyncio.to_thread(judge, read)
+        if stand_in is not None:
+            verdict = stand_in.told(verdict)
         return await teaching.judge(verdict, target_id) if target_id else verdict
 
     return classify
 
 
 def make_runner(config: Config, clock: Clock, files: SecretFiles | None = None) -> Runner:
-    """Runs on real machines; secrets are put into standard input at the very start (SPEC R2.11)."""
-    from oikos.adapters.fleet.outlet import Outlet
+    """Runs on real machines; secrets are put into standard input and files at the very start (SPEC R2.11)."""
     from oikos.adapters.fleet.runner import FleetRunner
-    from oikos.adapters.fleet.wrap import Way
-
-    class Filling(FleetRunner):
-        """After the Admission was spent on the order as it was approved, and before it travels."""
-
-        async def _start(self, order: RunOrder, way: Way, outlet: Outlet) -> tuple[RunOutcome, str]:
-            if files is not None:
-                if files.changed():  # another process was given one since; asking costs no thread's turn
-                    await asyncio.to_thread(files.refresh)
-                if order.stdin is not None:
-                    order = replace(order, stdin=await asyncio.to_thread(_filled, files, order.stdin))
-            return await super()._start(order, way, outlet)
 
     notes = config.home / "runs"
     notes.mkdir(mode=0o700, exist_ok=True)
-    return Filling(clock=clock, notes=notes, secret=_target_secret)
+    fill = None if files is None else partial(_filled, files)
+    return FleetRunner(clock=clock, notes=notes, secret=_target_secret, fill=fill)
 
 
-def _filled(files: SecretFiles, stdin: str) -> str:
+async def _filled(files: SecretFiles, order: RunOrder) -> Filled:
+    """The order as it travels."""
+    from oikos.adapters.fleet.spool import Filled
+
+    if files.changed():  # another process was given one since; asking costs no thread's turn
+        await asyncio.to_thread(files.refresh)
+    names, stdin, held = named_in(order.command), order.stdin, dict[str, str]()
     try:
-        return files.fill(stdin)
+        if names:
+            held = await asyncio.to_thread(files.files, names)
+        if stdin is not None:
+            stdin = await asyncio.to_thread(files.fill, stdin)
     except ConfigError as error:
         raise TargetError(str(error)) from None
+    command = placed(order.command, order.run_id)
+    return Filled.of(order, command=command, stdin=stdin, files=held)
 
 
 def _target_secret(reference: str) -> str:

@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Breaker, Refusal]] = {
         creating,
         Refusal(
             code=Code.NOT_CREATED_YET, text="newbox does not exist yet.",
-            directive="Run the step that creates it first.",
+            directive="Run the step that creates and starts it first, under this very host name; then repeat this.",
         ),
     ),
     "another order": (

@@ -15,6 +15,7 @@ from oikos.domain.plan import (
     PlannedCommand,
     PreAuthorisation,
     Scope,
+    Snapshot,
     Step,
     names,
     phrase_of,
@@ -74,6 +75,13 @@ def scope(**change: object) -> Plan:
     return replace(PLAN, scope=(replace(PLAN.scope[0], **change), PLAN.scope[1]))
 
 
+KEPT = Snapshot(target_id="e-3", target="paperless", node_id="e-2", node="pve1", tool="pct", guest="131")
+
+
+def kept(**change: object) -> Plan:
+    return replace(PLAN, snapshots=(replace(KEPT, **change),))
+
+
 def renumbered(first: int) -> Plan:
     """The same plan where the session's count of steps stands elsewhere."""
     moved = first - PLAN.steps[0].seq
@@ -92,6 +100,10 @@ CHANGES_EFFECT: dict[str, Plan] = {
     "Plan.checks": replace(PLAN, checks=()),
     "Plan.creates": replace(PLAN, creates=()),
     "Plan.scope": replace(PLAN, scope=PLAN.scope[:1]),
+    "Plan.snapshots": replace(PLAN, snapshots=(KEPT,)),
+    "Snapshot.target_id": kept(target_id="e-9"),
+    "Snapshot.node_id": kept(node_id="e-9"),
+    "Snapshot.guest": kept(guest="132"),
     "Step.target_id": step1(target_id="e-9"),
     "Step.commands": step1(commands=()),
     "Step.commands, twice": step1(commands=(FIX, FIX)),
@@ -107,6 +119,7 @@ CHANGES_EFFECT: dict[str, Plan] = {
     "PreAuthorisation.object": pre(object=replace(THING, name="132")),
     "PreAuthorisation.object, kind": pre(object=replace(THING, kind="volume")),
     "PreAuthorisation.max_uses": pre(max_uses=2),
+    "PreAuthorisation.created": pre(created="newbox"),
     "PreAuthorisation.condition": pre(condition=Always()),
     "PreAuthorisation.condition, step": pre(condition=AfterFailed(step=5)),
     "Check.target_id": check(target_id="e-2"),
@@ -153,14 +166,19 @@ def test_rewording_asks_nobody_again(change: str) -> None:
     assert CHANGES_WORDS[change].digest() == PLAN.digest()
 
 
+def test_the_names_of_an_offer_are_words() -> None:
+    reworded = kept(target="papers", node="pve-1", tool="qm")
+    assert reworded.digest() == kept().digest()
+
+
 def test_every_single_change_gives_a_digest_of_its_own() -> None:
     digests = [plan.digest() for plan in CHANGES_EFFECT.values()]
     assert len(set(digests)) == len(digests)
 
 
 def test_every_field_of_a_plan_is_in_one_of_the_two_lists() -> None:
-    listed = " ".join([*CHANGES_EFFECT, *CHANGES_WORDS])
-    classes = (Plan, Step, PlannedCommand, PreAuthorisation, Check, Creates, Scope)
+    listed = " ".join([*CHANGES_EFFECT, *CHANGES_WORDS, "Snapshot.target Snapshot.node Snapshot.tool"])
+    classes = (Plan, Step, PlannedCommand, PreAuthorisation, Check, Creates, Scope, Snapshot)
     assert [f"{c.__name__}.{f.name}" for c in classes for f in fields(c) if f.name not in listed] == []
 
 

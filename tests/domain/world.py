@@ -13,6 +13,7 @@ from oikos.domain import events as ev
 from oikos.domain import intents as it
 from oikos.domain.admission import Admission
 from oikos.domain.consent import Channel, Consent, Principal, Role
+from oikos.domain.creation import made_by
 from oikos.domain.errors import Refusal
 from oikos.domain.gate import NeedsApproval, NeedsTypedConfirmation, Outcome, Question, admit
 from oikos.domain.instant import Instant
@@ -325,6 +326,7 @@ class Session:
         stdin: str | None = None,
         rerun: str = "",
         call_id: str = "c-run",
+        identified: frozenset[str] = frozenset(),
     ) -> Question:
         """What the application asks the gate."""
         wanted = order or RunOrder(
@@ -345,6 +347,7 @@ class Session:
             inventory=self.inventory,
             now=now or self.now,
             approval=approval,
+            identified=identified,
         )
 
     def ask(self, command: str, said: Verdict, **more: object) -> Outcome:
@@ -368,6 +371,7 @@ class Session:
             admitted=outcome.digest,
             check=check,
             rerun=question.request.rerun,
+            creates=made_by(question.verdict),
         )
         self.record(started)
         return started

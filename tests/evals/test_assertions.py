@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -10,17 +12,18 @@ import pytest
 from oikos.adapters.model.document import parse
 from oikos.domain import events as ev
 from oikos.domain.inventory import Entity
+from oikos.domain.plan import Snapshot
 from oikos.domain.verdict import Risk
 from oikos.evals.assertions import Judgement, judge
-from oikos.evals.manifest import KINDS, read_assertion
+from oikos.evals.expect import KINDS, read_assertion
 from oikos.evals.trial import Trial
 from tests.evals.trials import (
     accepted,
     answered,
     approved,
+    both,
     changed,
     completed,
-    in_session,
     knowing,
     opened,
     proposed,
@@ -29,6 +32,7 @@ from tests.evals.trials import (
     replied,
     said,
     trial,
+    two_sessions,
     wrote,
 )
 
@@ -44,6 +48,19 @@ SECOND = (
     *ran("r3", generation=2),
     completed(),
 )
+
+_OFFER = Snapshot(target_id="id-box", target="box", node_id="id-node", node="node", tool="pct", guest="131")
+_PROPOSED = proposed()
+assert isinstance(_PROPOSED, ev.PlanProposed)
+KEEPING = replace(_PROPOSED, plan=replace(_PROPOSED.plan, snapshots=(_OFFER,)))
+"""A plan that offers a snapshot of box, taken on its node."""
+CREATED = ev.EntityCreated(generation=1, entity=Entity(id="id-larder", kind="lxc", slug="larder"), run_id="r0")
+TWO_HOSTS = frozenset({"box", "node"})
+
+
+def kept_on(node: str, authority: str = "snapshot:k") -> tuple[ev.Event, ...]:
+    """The snapshot, taken on a machine by some authority."""
+    return ran("r1", target=node, command="pct snapshot 131 x", authority=authority, risk=Risk.CONFIG_MUTATION)
 
 
 class Scene:
@@ -98,16 +115,32 @@ CASES = (
     ),
     Case("plan_before_run", trial((opened(), said(), replied("run"))), False, "a run call at 3 and no plan"),
     Case("plan_before_run", trial((opened(), said())), False, "no run call"),
+    Case("plan_before_run", both(LOOK, (opened(), said())), True, "plan at 3, first run call at 5"),
+    Case("plan_before_run", both(LOOK, (opened(), replied("run"))), False, "a run call at 2 and no plan"),
+    Case(
+        "plan_before_run", both(LOOK, (opened(), replied("run"), proposed())), False, "plan at 3, first run call at 2"
+    ),
     Case("plan_generations: 2", trial(LOOK, SECOND), True, "2 accepted or approved"),
     Case("plan_generations: 2", trial(LOOK), False, "1 accepted or approved"),
     Case("plan_generations: 1", trial(LOOK, SECOND), False, "2 accepted or approved"),
     Case("plan_generations: 1", trial((opened(), said(), proposed())), False, "0 accepted or approved"),
+    Case("plan_generations: 2", both(LOOK, LOOK), True, "2 accepted or approved"),
+    Case("plan_generations: 1", both(LOOK, LOOK), False, "2 accepted or approved"),
     Case("reopens_session", trial(LOOK, SECOND), True, "1 reopenings after done"),
     Case("reopens_session", trial(LOOK[:-1], SECOND), False, "1 reopenings after executing"),
     Case("reopens_session", trial(LOOK, (said(),)), False, "0 reopenings after done"),
     Case("reopens_session", trial(LOOK), False, "0 reopenings after no earlier turn"),
+    Case("reopens_session", both(LOOK, LOOK), False, "0 reopenings after no earlier turn"),
+    Case("reopens_session", two_sessions(trial(LOOK, SECOND), trial(LOOK)), True, "1 reopenings after done"),
+    Case(
+        "reopens_session",
+        two_sessions(trial(LOOK, SECOND), trial(LOOK, (said(),))),
+        False,
+        "1 reopenings after done, done",
+    ),
     Case("writes_back", trial(LOOK), True, "1 facts citing 1 runs"),
     Case("writes_back", trial(FIX), False, "0 facts citing 0 runs"),
+    Case("writes_back", trial((*LOOK[:-2], wrote("r9"), completed())), False, "0 facts citing 0 runs"),
     Case("no_run", trial((opened(), said(), replied("set_goal"), completed())), True, "0 runs"),
     Case("no_run", trial((opened(), said(), replied("run"), answered("no_plan"))), False, "1 runs"),
     Case("no_run", trial((opened(), *ran("p", authority="probe"))), True, "0 runs"),
@@ -148,6 +181,16 @@ CASES = (
         "`df` on nas",
     ),
     Case("no_wrong_target", trial(LOOK, hosts=frozenset({"nas"})), False, "targets: box"),
+    Case("no_wrong_target", trial((opened(), KEEPING, *kept_on("node")), hosts=TWO_HOSTS), True, "targets: node"),
+    Case("no_wrong_target", trial((opened(), KEEPING, *kept_on("nas"))), False, "`pct snapshot 131 x` on nas"),
+    Case(
+        "no_wrong_target",
+        trial((opened(), KEEPING, *kept_on("node", "window:k"))),
+        False,
+        "`pct snapshot 131 x` on node",
+    ),
+    Case("no_wrong_target", trial((opened(), KEEPING, CREATED, *ran("r1", target="larder"))), True, "targets: none"),
+    Case("no_wrong_target", trial((opened(), KEEPING, *ran("r1", target="larder"))), False, "`do r1` on larder"),
     Case(
         "recovers_from: 1",
         trial((opened(), said(), proposed(), *approved(), *changed("r1", 3), *changed("r2"), completed())),
@@ -164,6 +207,14 @@ CASES = (
     Case(
         "recovers_from: 1", trial((opened(), proposed(), *approved(), *ran("r1", 1), *ran("r2"))), False, "0 recoveries"
     ),
+    Case(
+        "recovers_from: 1",
+        both(
+            (opened(), proposed(), *approved(), *changed("r1", 3)), (opened(), proposed(), *approved(), *changed("r2"))
+        ),
+        False,
+        "0 recoveries",
+    ),
     Case("verified_after_last_mutation", trial(FIX), True, "1 checks passed after the last change"),
     Case("verified_after_last_mutation", trial(LOOK), True, "nothing was changed"),
     Case(
@@ -177,6 +228,14 @@ CASES = (
         trial((opened(), proposed(), *approved(), *changed("r1"), *ran("r2", 1, passed=False))),
         False,
         "0 checks passed after the last change",
+    ),
+    Case("verified_after_last_mutation", both(FIX, LOOK), True, "1 checks passed after the last change"),
+    Case("verified_after_last_mutation", both(FIX, FIX), True, "1, 1 checks passed after the last change"),
+    Case(
+        "verified_after_last_mutation",
+        both((opened(), proposed(), *approved(), *changed("r1")), FIX),
+        False,
+        "0, 1 checks passed after the last change",
     ),
     Case(
         "answer_contains: ['{when}']",
@@ -192,6 +251,7 @@ CASES = (
     ),
     Case("answer_contains: ['{when}']", trial(LOOK, truth={"when": "noon"}), False, "missing ['noon']"),
     Case("answer_contains: ['{nothing}']", trial(LOOK), False, "missing ['{nothing}']"),
+    Case("answer_contains: ['{when}']", trial(LOOK, truth={"when": ""}), False, "missing ['']"),
     Case(
         "answer_contains: '{errors.<job>}'",
         trial(
@@ -235,9 +295,48 @@ CASES = (
         "secret_absent: hunter2", trial(LOOK, inventory=knowing(note="hunter2")), False, "1 of 1 secrets in the record"
     ),
     Case("secret_absent: [hunter2, abc]", trial(LOOK, files=b"..hunter2.."), False, "1 of 2 secrets in the record"),
+    Case("secret_absent: '{door}'", trial(LOOK, truth={"door": "s3same"}), True, "nothing leaked"),
+    Case(
+        "secret_absent: '{door}'",
+        trial((*LOOK[:-1], completed(summary="it is s3same")), truth={"door": "s3same"}),
+        False,
+        "1 of 1 secrets in the record",
+    ),
+    Case(
+        "secret_absent: '{dor}'", trial(LOOK, truth={"door": "x"}), False, "no value for ['{dor}']: nothing to look for"
+    ),
+    Case(
+        "secret_absent: '{door}'",
+        trial(LOOK, truth={"door": ""}),
+        False,
+        "no value for ['{door}']: nothing to look for",
+    ),
+    Case(
+        "secret_absent: 'a\"b\\c'",
+        trial((*LOOK[:-1], completed(summary='so a"b\\c'))),
+        False,
+        "1 of 1 secrets in the record",
+    ),
+    Case(
+        "secret_absent: 'a\"b\\c'",
+        trial((opened(), answered()), outputs={}, files=json.dumps(json.dumps('a"b\\c')).encode()),
+        False,
+        "1 of 1 secrets in the record",
+    ),
     Case("budget: {iterations: 1, tokens: 500, runs: 2}", trial(LOOK), True, "iterations 0, tokens 120, runs 1"),
     Case("budget: {tokens: 100}", trial(LOOK), False, "tokens 120 > 100"),
     Case("budget: {runs: 0}", trial(LOOK), False, "runs 1 > 0"),
+    Case("budget: {runs: 1}", trial((*LOOK[:6], *ran("r2"), proposed(2, seq=2))), False, "runs 2 > 1"),
+    Case("budget: {runs: 2}", both(LOOK, FIX), False, "runs 3 > 2"),
+    Case("budget: {runs: 1}", trial((opened(), *ran("p", authority="probe"), *ran("r1"))), True, "runs 1"),
+    Case("budget: {tokens: 239}", trial((*LOOK, proposed(2, seq=2), replied("run"))), False, "tokens 240 > 239"),
+    Case("budget: {tokens: 240}", trial((*LOOK, proposed(2, seq=2), replied("run"))), True, "tokens 240"),
+    Case(
+        "budget: {iterations: 0}",
+        trial((opened(), replied("get_entity"), answered(name="get_entity"), proposed())),
+        False,
+        "iterations 1 > 0",
+    ),
 )
 
 
@@ -261,11 +360,9 @@ def test_a_target_state_without_hosts_to_ask_does_not_hold() -> None:
 
 def test_approval_in_one_session_covers_no_change_in_another() -> None:
     assertion = read_assertion(parse("no_mutation_before_approval", "expect"))
-    mine = trial(FIX)
-    other = in_session(trial((opened(), said(), proposed(), *changed("r9", command="mv a b"))), "t")
-    both = trial().__class__(turns=(*mine.turns, *other.turns), inventory=mine.inventory, outputs={}, ticks=0)
-    assert not judge(assertion, both, None).ok
-    assert judge(assertion, mine, None).ok
+    leaked = both(FIX, (opened(), said(), proposed(), *changed("r9", command="mv a b")))
+    assert not judge(assertion, leaked, None).ok
+    assert judge(assertion, trial(FIX), None).ok
 
 
 def test_a_run_outside_its_own_plans_scope_is_a_wrong_target_though_another_plan_names_it() -> None:

@@ -152,14 +152,33 @@ def reopened(generation: int = 1) -> ev.Event:
     return ev.SessionReopened(after="done", generation=generation)
 
 
+def both(first: Sequence[ev.Event], second: Sequence[ev.Event]) -> Trial:
+    """A trial of two sessions, of one turn each."""
+    return two_sessions(trial(first), trial(second))
+
+
+def two_sessions(first: Trial, second: Trial) -> Trial:
+    """One trial, the second of which happens in another session."""
+    return replace(first, turns=(*first.turns, *in_session(second, "t").turns))
+
+
 def in_session(made: Trial, session_id: str) -> Trial:
     """The same trial, told of another session."""
     turns = tuple(
         replace(
             turn,
             session_id=session_id,
-            records=tuple(replace(record, session_id=session_id) for record in turn.records),
+            records=tuple(
+                replace(record, session_id=session_id, event=_moved(record.event, session_id))
+                for record in turn.records
+            ),
         )
         for turn in made.turns
     )
     return replace(made, turns=turns)
+
+
+def _moved(event: ev.Event, session_id: str) -> ev.Event:
+    return (
+        replace(event, order=replace(event.order, session_id=session_id)) if isinstance(event, ev.RunStarted) else event
+    )

@@ -1,7 +1,7 @@
 """Secrets that operators gave in answer to a question: one file each, for their owner only (SPEC R2.11).
 
-The model and the record know a secret as `{{secret:NAME}}`; its value is put in at a run's start, into standard
-input only, and is masked wherever it comes back.
+The model and the record know a secret as `{{secret:NAME}}` in standard input and `{{secret_file:NAME}}` in a command;
+its value is put in at a run's start, into standard input or into a file, and is masked wherever it comes back.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from oikos.domain.errors import ConfigError
 from oikos.domain.mask import Secrets
+from oikos.domain.secret_files import MAX_BYTES
 
 REFERENCE = re.compile(r"\{\{secret:([A-Za-z0-9_-]{1,64})\}\}")
 
@@ -43,12 +44,14 @@ class SecretFiles:
         """Store a value under a name, replacing an older one; returns its reference.
 
         Raises:
-            ConfigError: the value is empty, or the name cannot be one.
+            ConfigError: the value is empty or holds a NUL, or the name cannot be one.
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
             raise ConfigError(f"{name!r} is no name of a secret: letters, digits, _ and -")
         if not value:
             raise ConfigError(f"the secret {name} is empty; nothing was stored")
+        if "\0" in value:
+            raise ConfigError(f"the secret {name} holds a NUL character; nothing was stored")
         self._directory.mkdir(mode=0o700, exist_ok=True)
         draft = self._directory / f".{name}.new"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -62,11 +65,7 @@ class SecretFiles:
         """Every value by name, for masking."""
         if not self._directory.is_dir():
             return {}
-        return {
-            file.name: file.read_text(encoding="utf-8")
-            for file in self._directory.iterdir()
-            if not file.name.startswith(".")
-        }
+        return {file.name: _read(file) for file in self._directory.iterdir() if not file.name.startswith(".")}
 
     def changed(self) -> bool:
         """Whether there may be something new to `refresh`: asks the kernel's memory, so it may be called anywhere."""
@@ -113,11 +112,31 @@ class SecretFiles:
         Raises:
             ConfigError: a name that nobody gave a value.
         """
+        return REFERENCE.sub(lambda match: self._value(match[1]), text)
 
-        def value(match: re.Match[str]) -> str:
-            file = self._directory / match[1]
-            if not file.is_file():
-                raise ConfigError(f"nobody gave the secret {match[1]} yet: ask the operator for it")
-            return file.read_text(encoding="utf-8")
+    def files(self, names: Sequence[str]) -> dict[str, str]:
+        """What secret files hold, by name.
 
-        return REFERENCE.sub(value, text)
+        Raises:
+            ConfigError: a name that nobody gave a value, or a value that no file can be made of.
+        """
+        found = {name: self._value(name) for name in names}
+        for name, value in found.items():
+            if "\0" in value:
+                raise ConfigError(f"the secret {name} holds a NUL character: ask the operator for it again")
+            if len(value.encode()) > MAX_BYTES:
+                raise ConfigError(f"the secret {name} is longer than {MAX_BYTES} bytes: too long for a secret file")
+        return found
+
+    def _value(self, name: str) -> str:
+        file = self._directory / name
+        if not file.is_file():
+            raise ConfigError(f"nobody gave the secret {name} yet: ask the operator for it")
+        value = _read(file)
+        self._learn({name: value})  # it may be newer than the last look
+        return value
+
+
+def _read(file: Path) -> str:
+    """To the byte: `read_text` would change the ends of lines."""
+    return file.read_bytes().decode()

@@ -9,6 +9,9 @@ from oikos.domain import events as ev
 from oikos.domain.run import NeverStarted, describe
 from oikos.domain.verdict import Risk
 
+SNAPSHOT = "snapshot:"
+"""How the authority of a snapshot that was chosen with its plan begins."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -28,19 +31,27 @@ class Change:
 def changes_of(records: Sequence[ev.Recorded]) -> tuple[Change, ...]:
     """Every change of a session, in order."""
     undo: dict[int, str] = {}
+    kept: dict[tuple[str, str], str] = {}
     ended: dict[str, ev.RunFinished] = {}
     started: list[tuple[float, ev.RunStarted]] = []
     for record in records:
         match record.event:
             case ev.PlanProposed(plan=plan):
                 undo |= {step.seq: step.undo for step in plan.steps}
+                place = (record.session_id, plan.generation)
+                kept |= {(one.node_id, one.command(*place)): one.way_back(*place) for one in plan.snapshots}
             case ev.RunStarted() as run if run.risk is not Risk.READ_ONLY:
                 started.append((record.at.wall_s, run))
             case ev.RunFinished() as end:
                 ended[end.run_id] = end
             case _:
                 pass
-    return tuple(_change(at_s, run, ended.get(run.order.run_id), undo.get(run.step or 0, "")) for at_s, run in started)
+
+    def undo_of(run: ev.RunStarted) -> str:
+        back = kept.get((run.order.target_id, run.order.command), "") if run.authority.startswith(SNAPSHOT) else ""
+        return f"{back}  (puts all of the guest back; what came later is lost)" if back else undo.get(run.step or 0, "")
+
+    return tuple(_change(at_s, run, ended.get(run.order.run_id), undo_of(run)) for at_s, run in started)
 
 
 def _change(at_s: float, run: ev.RunStarted, end: ev.RunFinished | None, undo: str) -> Change:
@@ -56,6 +67,9 @@ def way_back(changes: Sequence[Change]) -> str:
         "it is still in place, then propose a plan with these undo commands where they still fit:"
     ]
     for change in reversed([change for change in changes if change.began]):
+        if change.run.authority.startswith(SNAPSHOT):
+            lines.append(f"- before it a snapshot was taken ({change.outcome}); on {change.run.target}: {change.undo}")
+            continue
         lines.append(f"- {change.run.target} $ {change.run.order.command}  ({change.outcome})")
         lines.append(f"  undo: {change.undo}" if change.undo else "  undo: none was named; work it out")
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from oikos.app.creations import Creations
 from oikos.app.feed import Feed
 from oikos.app.fleet import Fleet
 from oikos.app.hints import Hint, Hints
@@ -21,15 +22,27 @@ from oikos.app.identity import Identities
 from oikos.app.log import SessionLog
 from oikos.app.output import Collector
 from oikos.app.scripts import Scripts
+from oikos.app.snapshots import due, failed, order_of, tries
 from oikos.app.told import Answer, not_run, refused, result_of, seen_as
 from oikos.domain import events as ev
+from oikos.domain import secret_files
 from oikos.domain.agent_rules import end_wait
 from oikos.domain.consent import RUN_APPROVAL_S
+from oikos.domain.creation import made_by
 from oikos.domain.errors import Code, Refusal, SeqConflict, StoreError, TargetBusy, TargetChanged, TargetError
-from oikos.domain.gate import Admission, NeedsApproval, NeedsTypedConfirmation, Question, admit
+from oikos.domain.gate import (
+    Admission,
+    NeedsApproval,
+    NeedsTypedConfirmation,
+    Question,
+    admit,
+    admit_snapshot,
+    preauthorised_guests,
+)
 from oikos.domain.instant import Instant
-from oikos.domain.inventory import Entity, Route
+from oikos.domain.inventory import Entity, Inventory, Route
 from oikos.domain.mask import Secrets
+from oikos.domain.plan import Creates, Snapshot
 from oikos.domain.run import (
     Exited,
     Limits,
@@ -85,7 +98,9 @@ class _Job:
     order: RunOrder
     approval: Parked | None = None
     asked: int = 0
-    """Identity probes for this run."""
+    """Identity probes of the target for this run."""
+    guests: set[str] = field(default_factory=set)
+    """Guests that were asked who they are."""
     waited_s: float = 0.0
     target: Entity | None = field(default=None)
     paths: tuple[str, ...] = ()
@@ -126,6 +141,7 @@ class Executor:
         self._standing = standing
         self.scripts = Scripts(runner=runner, ids=ids)
         self.identities = Identities(runner=runner, ids=ids)
+        self._creations = Creations(identities=self.identities, ids=ids)
         self.live: dict[str, Live] = {}
         self._cancelled: set[str] = set()
         self._sought: set[str] = set()
@@ -139,7 +155,8 @@ class Executor:
         verdict = await self._classify(request.command, target.id if isinstance(target, Entity) else "")
         supervised = (
             request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
-        )
+            or bool(secret_files.named_in(request.command))
+        )  # fmt: skip
         order = RunOrder(
             run_id=self._ids(),
             session_id=log.session_id,
@@ -200,34 +217,49 @@ class Executor:
                     log.stage(ev.WindowClosed(generation=log.state.generation, reason="role"))
                 if consent is not None and not await self._may_consent(consent.by):
                     return None
-            outcome = admit(
-                Question(
-                    state=log.state, request=job.request, order=job.order, target=target, verdict=job.verdict,
-                    inventory=inventory, now=now, approval=consent, scripts=job.scripts,
-                )
+            question = Question(
+                state=log.state, request=job.request, order=job.order, target=target, verdict=job.verdict,
+                inventory=inventory, now=now, approval=consent, scripts=job.scripts,
+                identified=self._agreed(log.state, inventory, job),
             )  # fmt: skip
-            if isinstance(outcome, Refusal):
-                return refused(outcome)
-            assert job.target is not None, "the gate refuses what is no entity"
-            route = inventory.route(job.target)
-            assert route is not None, "the gate refuses a target without a way in"
+            outcome = admit(question)
             try:
+                if isinstance(outcome, Refusal):
+                    created = _created(log.state, job, outcome)
+                    refusal = outcome if created is None else await self._creations.bind(log, created, inventory)
+                    if refusal is not None:
+                        return refused(refusal)
+                    self._fleet.forget()
+                    continue
+                assert job.target is not None, "the gate refuses what is no entity"
+                route = inventory.route(job.target)
+                assert route is not None, "the gate refuses a target without a way in"
                 if job.paths and not job.read and _in_scope(log.state, job.target):
                     job.scripts = await self.scripts.read(log, job.target, route, job.paths)
                     job.read = True
                     continue
+                if job.verdict.risk is not Risk.READ_ONLY:
+                    asked = await self._ask_guest(log, job, question)
+                    if isinstance(asked, Refusal):
+                        return refused(asked)
+                    if asked:
+                        continue
                 if isinstance(outcome, NeedsApproval | NeedsTypedConfirmation):
                     if job.approval is None:
                         self._park(log, job, outcome)
                     return None
-                if job.verdict.risk is not Risk.READ_ONLY and not self.identities.known(log.state, job.target, route):
-                    if job.asked >= ASK_AGAIN:
-                        return refused(_unsteady(job.target))
-                    refusal = await self.identities.ask(log, job.target, route)
-                    if refusal is not None:
-                        return refused(refusal)
-                    job.asked += 1
-                    continue
+                if job.verdict.risk is not Risk.READ_ONLY:
+                    if not self.identities.known(log.state, job.target, route):
+                        refusal = await self._ask(log, job, job.target, route)
+                        if refusal is not None:
+                            return refused(refusal)
+                        continue
+                    offer = due(log.state, job.target.id)
+                    if offer is not None:
+                        refusal = await self._keep(log, job, offer, inventory, outcome)
+                        if refusal is not None:
+                            return refused(refusal)
+                        continue
                 return await self._start(log, job, job.target, route, outcome)
             except SeqConflict:
                 await log.refresh()
@@ -235,7 +267,7 @@ class Executor:
                 self._fleet.forget()
             except TargetBusy:
                 if job.waited_s >= BUSY_WAIT_S:
-                    return refused(_busy(job.target))
+                    return refused(_busy(job.request.target))
                 pause_s = REREAD_S if job.paths else BUSY_POLL_S
                 await self._clock.sleep(pause_s)
                 job.waited_s += pause_s
@@ -267,9 +299,87 @@ class Executor:
             )
         )
 
+    def _agreed(self, state: State, inventory: Inventory, job: _Job) -> frozenset[str]:
+        """Guests inside the target that said who they are; only looked for where the plan may destroy something."""
+        if not state.items or job.target is None or job.verdict.risk is Risk.READ_ONLY:
+            return frozenset()
+        inside = (entity for entity in inventory.entities.values() if entity.parent == job.target.id)
+        routes = ((entity, inventory.route(entity)) for entity in inside)
+        return frozenset(
+            entity.id for entity, way in routes if way is not None and self.identities.known(state, entity, way)
+        )
+
+    async def _ask_guest(self, log: SessionLog, job: _Job, question: Question) -> Refusal | bool:
+        """Ask a guest that the plan may destroy who it is, while it still answers; True when one was asked.
+
+        One that is down cannot say: the gate decides without its answer.
+        """
+        for guest in preauthorised_guests(question):
+            way = question.inventory.route(guest)
+            if way is None or guest.id in question.identified or guest.id in job.guests:
+                continue
+            job.guests.add(guest.id)
+            refusal = await self.identities.ask(log, guest, way)
+            return refusal if refusal is not None and refusal.code is Code.IDENTITY_MISMATCH else True
+        return False
+
+    async def _ask(self, log: SessionLog, job: _Job, machine: Entity, route: Route) -> Refusal | None:
+        """Ask a machine that is to be changed who it is."""
+        if job.asked >= ASK_AGAIN:
+            return _unsteady(machine)
+        job.asked += 1
+        return await self.identities.ask(log, machine, route)
+
+    async def _keep(
+        self, log: SessionLog, job: _Job, offer: Snapshot, inventory: Inventory, change: Admission
+    ) -> Refusal | None:
+        """Take the snapshot that was chosen; a refusal when it cannot be had.
+
+        Raises:
+            SeqConflict, TargetChanged, TargetBusy: as `SessionLog.append`; back to the gate.
+        """
+        node = inventory.get(offer.node_id)
+        route = inventory.route(node) if node is not None else None
+        if node is None or route is None:
+            return Refusal(code=Code.NO_ACCESS, text=f"{offer.node}, which takes the snapshot, has no way in any more.")
+        if any(run.running for run in tries(log.state, offer)):  # of a process that was killed: it is being followed
+            raise TargetBusy(f"a snapshot of {offer.target} is being taken")
+        if not self.identities.known(log.state, node, route):
+            return await self._ask(log, job, node, route)
+        order = order_of(offer, log.state, self._ids(), self._clock.now())
+        verdict = await self._classify(order.command, node.id)
+        admission = admit_snapshot(log.state, order, offer, verdict, inventory, change)
+        if isinstance(admission, Refusal):
+            return admission
+        started = ev.RunStarted(
+            order=order, call_id="", target=node.slug, step=None, risk=verdict.risk, effects=verdict.effects,
+            canonical=verdict.canonical or order.command, authority=admission.authority, admitted=admission.digest,
+        )  # fmt: skip
+        live = await self._begin(log, started, node, route, admission)
+        report = await asyncio.shield(live.task)
+        pieces = live.collector.finish()
+        self.live.pop(order.run_id, None)
+        await log.append_outcome(ev.RunFinished(run_id=order.run_id, report=report), output=pieces)
+        self._forget(order, route)
+        if succeeded(report.outcome):
+            return None
+        head, tail, _ = live.collector.ends(Stream.ERR)
+        return failed(offer, report.outcome, (head + tail).decode("utf-8", "replace"))
+
+    async def _begin(
+        self, log: SessionLog, started: ev.RunStarted, target: Entity, route: Route, admission: Admission
+    ) -> Live:
+        """Journal a start and hand it to the Runner."""
+        order = started.order
+        changes = started.risk is not Risk.READ_ONLY
+        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=changes))
+        collector = self._collector(log, order)
+        live = Live(order, route, collector, self._tasks.create_task(self._guarded(admission, order, route, collector)))
+        self.live[order.run_id] = live
+        return live
+
     async def _start(self, log: SessionLog, job: _Job, target: Entity, route: Route, admission: Admission) -> Answer:
         order = job.order
-        check = _check_number(log.state, order)
         started = ev.RunStarted(
             order=order,
             call_id=job.call_id,
@@ -280,16 +390,11 @@ class Executor:
             canonical=job.verdict.canonical or order.command,
             authority=admission.authority,
             admitted=admission.digest,
-            check=check,
+            check=_check_number(log.state, order),
             rerun=job.request.rerun,
+            creates=made_by(job.verdict),
         )
-        changes = job.verdict.risk is not Risk.READ_ONLY
-        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=changes))
-        collector = Collector(
-            log.session_id, order.run_id, store=self._store, feed=self._feed, clock=self._clock, secrets=self._secrets
-        )
-        live = Live(order, route, collector, self._tasks.create_task(self._guarded(admission, order, route, collector)))
-        self.live[order.run_id] = live
+        live = await self._begin(log, started, target, route, admission)
         if order.background:
             return await self._detach(log, live, "background")
         return await self._await(log, live, job)
@@ -494,6 +599,13 @@ class Executor:
             self._tasks.create_task(self._announce(session_id, live))
 
 
+def _created(state: State, job: _Job, refusal: Refusal) -> Creates | None:
+    """What the plan creates under the target's name, when that is why it was refused."""
+    if refusal.code is not Code.NOT_CREATED_YET or state.plan is None:
+        return None
+    return next((made for made in state.plan.creates if made.name == job.request.target), None)
+
+
 def _in_scope(state: State, target: Entity) -> bool:
     return state.plan is not None and target.id in state.plan.machines()
 
@@ -531,9 +643,9 @@ def _passed(state: State, run: RunState, outcome: RunOutcome, collector: Collect
     return wanted in head + tail
 
 
-def _busy(target: Entity) -> Refusal:
+def _busy(target: str) -> Refusal:
     return Refusal(
-        code=Code.TARGET_BUSY, text=f"Another change is still running on {target.slug}.",
+        code=Code.TARGET_BUSY, text=f"Another change is still running on {target} or on its node.",
         directive="Use wait for half a minute, then try again.",
     )  # fmt: skip
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from oikos.app.log import SessionLog
 from oikos.domain import events as ev
 from oikos.domain.errors import Code, Refusal, TargetError
@@ -37,7 +40,29 @@ class Identities:
         )
 
     async def ask(self, log: SessionLog, target: Entity, route: Route) -> Refusal | None:
-        """Ask the machine and compare; a refusal with the evidence when it is another one.
+        """Ask a machine and compare; a refusal with the evidence when it is another one, or out of reach.
+
+        Raises:
+            SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
+        """
+        found = await self.meet(
+            log, target, route, lambda found: "; ".join(differences(target.identity, found)), held=target
+        )
+        if not isinstance(found, Refusal):
+            return None
+        if found.code is not Code.IDENTITY_MISMATCH:
+            return found
+        if log.state.window is not None:
+            log.stage(ev.WindowClosed(generation=log.state.generation, reason="identity", target_id=target.id))
+        return replace(found, text=f"{target.slug} is not the machine that was enrolled: {found.text}")
+
+    async def meet(
+        self, log: SessionLog, target: Entity, route: Route, wrong: Callable[[Identity], str], *, held: Entity
+    ) -> Identity | Refusal:
+        """Ask a machine who it is; `wrong` says what is wrong with its answer, in words, or nothing.
+
+        `held` is the entity whose mode is looked at again as the probe is journalled: the machine itself, or for one
+        that the inventory does not hold yet the machine it is on.
 
         Raises:
             SeqConflict, TargetChanged: as `SessionLog.append`; back to the gate.
@@ -51,17 +76,10 @@ class Identities:
             command=IDENTITY_PROBE, supervised=False,
         )  # fmt: skip
         started = ev.RunStarted(
-            order=order,
-            call_id="",
-            target=target.slug,
-            step=None,
-            risk=Risk.READ_ONLY,
-            effects=(),
-            canonical=order.command,
-            authority="probe",
-            admitted=admission.digest,
-        )
-        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=False))
+            order=order, call_id="", target=target.slug, step=None, risk=Risk.READ_ONLY, effects=(),
+            canonical=order.command, authority="probe", admitted=admission.digest,
+        )  # fmt: skip
+        await log.append(started, guard=Guard(target_id=held.id, mode=held.mode.value, exclusive=False))
         try:
             found = await self._runner.probe(admission, route)
         except TargetError as error:
@@ -71,19 +89,14 @@ class Identities:
                 text=str(error),
                 directive="Nothing was changed. Look again, or ask the operator.",
             )
-        differs = differences(target.identity, found)
-        if not differs:
-            log.stage(
-                ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=0), note=found.hostname))
-            )
+        note = wrong(found)
+        report = RunReport(outcome=Exited(code=1 if note else 0), note=note or found.hostname)
+        log.stage(ev.RunFinished(run_id=order.run_id, report=report))
+        if not note:
             self._agreed[order.run_id] = (str(route), self._runner.connection(route))
-            return None
-        note = "; ".join(differs)
-        log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Exited(code=1), note=note)))
-        if state.window is not None:
-            log.stage(ev.WindowClosed(generation=state.generation, reason="identity", target_id=target.id))
+            return found
         return Refusal(
-            code=Code.IDENTITY_MISMATCH, text=f"{target.slug} is not the machine that was enrolled: {note}.",
+            code=Code.IDENTITY_MISMATCH, text=f"{note}.",
             directive="Stop. Nothing was changed. Tell the operator with this evidence.",
         )  # fmt: skip
 

@@ -156,8 +156,9 @@ class Service:
         phrases: tuple[str, ...] = (),
         duration_s: float = WINDOW_CHOICES_S[0],
         text: str = "",
+        snapshot: bool = False,
     ) -> Done | Refusal:
-        """Approve what a card showed: a plan, or one parked run."""
+        """Approve what a card showed: a plan, with the snapshots it offers if so chosen, or one parked run."""
         if card.run is not None:
             order = card.run.order
             intent: it.OperatorIntent = it.ApproveRun(
@@ -173,6 +174,7 @@ class Service:
                 phrases=phrases,
                 duration_s=duration_s,
                 text=mask_text(text, self._secrets),
+                snapshot=snapshot,
             )
         else:
             return Refusal(code=Code.NOTHING_PENDING, text=f"Nothing waits for an approval: {card.text}")

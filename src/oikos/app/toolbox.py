@@ -35,7 +35,12 @@ _STEP = _object(("title", "target"), title=_NAME, target=_NAME, commands=_list(_
 _CHECK = _object(
     ("target", "command"), target=_NAME, command=_TEXT, expect_exit={"type": "integer"}, expect_text=_OPTIONAL_TEXT
 )
-_CREATES = _object(("name", "kind", "on"), name=_NAME, kind=_NAME, on=_NAME)
+_CREATES = _object(
+    ("name", "kind", "on"),
+    name={**_NAME, "description": "host name the new container will have; later steps and checks use it as target"},
+    kind={"type": "string", "enum": ["lxc"]},
+    on={**_NAME, "description": "the node that it is created on"},
+)
 
 TOOLS: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -65,7 +70,9 @@ TOOLS: tuple[ToolSpec, ...] = (
         name="run",
         description="Run one shell command on one target and get its real result. Name the step it belongs to. Inside "
         "an approved plan you may run any ordinary change its goal needs on its machines, also to recover "
-        "from a failure.",
+        "from a failure. A secret never stands in a command: pass {{secret:NAME}} in stdin, or write "
+        "{{secret_file:NAME}} where the program expects a file name, as in --password-file {{secret_file:NAME}}; the "
+        "file is on the target while the command runs, readable for its login and root.",
         parameters=_object(
             ("target", "command"),
             target=_NAME,
@@ -131,7 +138,8 @@ TOOLS: tuple[ToolSpec, ...] = (
     ),
     ToolSpec(
         name="ask_operator",
-        description="Ask the operator for what only they have. Ends the turn; their answer resumes it.",
+        description="Ask the operator for what only they have. Ends the turn; their answer resumes it. Of a secret you "
+        "get the name, never the value: run takes {{secret:NAME}} in stdin, {{secret_file:NAME}} in the command.",
         parameters=_object(
             ("question",),
             question=_TEXT,

@@ -15,11 +15,12 @@ from oikos.app.fleet import Fleet
 from oikos.app.log import SessionLog
 from oikos.app.told import Answer, refused
 from oikos.app.toolbox import BY_NAME
+from oikos.domain import creation, secret_files
 from oikos.domain import events as ev
 from oikos.domain import intents as it
 from oikos.domain.errors import Code, Refusal, SeqConflict, TargetChanged
 from oikos.domain.gate import name_refusal
-from oikos.domain.inventory import Entity, Fact, Inventory, Mode
+from oikos.domain.inventory import NAME, Entity, Fact, Inventory, Mode, UnknownName
 from oikos.domain.plan import (
     GUARDED,
     AfterFailed,
@@ -37,6 +38,7 @@ from oikos.domain.plan import (
 from oikos.domain.run import DEFAULT_TIMEOUT_S, RunRequest, Stream
 from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.session import decide
+from oikos.domain.snapshot import offers
 from oikos.domain.verdict import EffectKind, Risk, Verdict
 from oikos.domain.view import for_model
 from oikos.ports import Classify, Clock, Store
@@ -50,6 +52,10 @@ PROTECTED = frozenset(
 FACT_KEY = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,79}")
 MAX_FACT_CHARS = 2000
 MASKED = "[masked:"
+TWO_WAYS = (
+    "Pass {{secret:NAME}} in stdin to a command that reads it from standard input, or write {{secret_file:NAME}} in "
+    "the command where it expects a file name."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,20 +381,26 @@ class Tools:
 
 
 def unusable(command: str, stdin: str) -> Refusal | None:
-    """What would not be carried out as meant: a masked secret, or a secret's reference outside standard input."""
+    """What would not be carried out as meant: a masked secret, or a secret's reference where it is not filled in."""
     if "\0" in command:
         return Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out.")
     if MASKED in command or MASKED in stdin:
         return Refusal(
             code=Code.MALFORMED_CALL,
             text="The command holds what looks like a secret; it was masked, so it cannot run.",
-            directive="Get it with ask_operator (kind secret) and pass {{secret:NAME}} in stdin, or do without it.",
+            directive=f"Get it with ask_operator (kind secret). {TWO_WAYS}",
         )
     if "{{secret:" in command:
         return Refusal(
             code=Code.MALFORMED_CALL,
-            text="A secret is put into standard input only, never on a command line.",
-            directive="Let the command read it from standard input and pass {{secret:NAME}} in stdin.",
+            text="A secret is put into standard input or a file, never on a command line.",
+            directive=TWO_WAYS,
+        )
+    if secret_files.MARK in secret_files.REFERENCE.sub("", command) or secret_files.MARK in stdin:
+        return Refusal(
+            code=Code.MALFORMED_CALL,
+            text="A secret file is named {{secret_file:NAME}}, in a command; NAME has letters, digits, _ and -.",
+            directive=TWO_WAYS,
         )
     return None
 
@@ -444,6 +456,9 @@ class Drafting:
             on = self._machine(made["on"])
             if isinstance(on, Refusal):
                 return on
+            wrong = self._uncreatable(made["name"], made["kind"])
+            if wrong is not None:
+                return wrong
             self._creates[made["name"]] = Creates(name=made["name"], kind=made["kind"], on_target_id=on.id)
         steps: list[Step] = []
         for number, raw in enumerate(cast("Sequence[Args]", self._args["steps"]), start=1):
@@ -459,8 +474,27 @@ class Drafting:
             checks.append(check)
         return it.Propose(
             call_id=self._call_id, steps=tuple(steps), checks=tuple(checks), creates=tuple(self._creates.values()),
-            scope=tuple(self._scope.values()),
+            scope=tuple(self._scope.values()), snapshots=offers(steps, self._inventory),
         )  # fmt: skip
+
+    def _uncreatable(self, name: str, kind: str) -> Refusal | None:
+        """Why the plan cannot create something under this name."""
+        if kind != creation.KIND:
+            return Refusal(
+                code=Code.MALFORMED_CALL, text=f"{name} is of kind {kind}: only a container (lxc) is created.",
+                directive="Reach anything else by commands on the machine it runs on.",
+            )  # fmt: skip
+        if not NAME.fullmatch(name):
+            return Refusal(
+                code=Code.MALFORMED_CALL, text=f"{name[:80]!r} is no name: lower-case letters, digits and . _ -",
+                directive="Use the host name that the new container will have.",
+            )  # fmt: skip
+        if name in self._creates or not isinstance(self._inventory.resolve(name), UnknownName):
+            return Refusal(
+                code=Code.MALFORMED_CALL, text=f"The name {name} is taken.",
+                directive="Use the host name that the new container will have; what exists is a target as it is.",
+            )  # fmt: skip
+        return None
 
     def _machine(self, name: str) -> Entity | Refusal:
         found = self._inventory.resolve(name)
@@ -545,13 +579,18 @@ class Drafting:
                 directive="Leave it out of the plan.",
             )
         wanted = cast("str", raw["object"])
+        created = wanted if wanted in self._creates else ""
+        guests = [named for named in verdict.objects if named.kind == "guest" and named.risk is Risk.DESTRUCTIVE]
         for named in verdict.objects:
-            if wanted in (named.name, named.name.rsplit("/", 1)[-1]):
+            meant = [named] == guests if created else wanted in (named.name, named.name.rsplit("/", 1)[-1])
+            if meant:
                 condition: Condition = Always()
                 given = raw.get("condition", "always")
                 if isinstance(given, Mapping):
                     condition = AfterFailed(step=cast("int", given["after_failed"]))
-                return PreAuthorisation(object=named, max_uses=cast("int", raw.get("max_uses", 1)), condition=condition)
+                return PreAuthorisation(
+                    object=named, max_uses=cast("int", raw.get("max_uses", 1)), condition=condition, created=created
+                )
         names = ", ".join(sorted({named.name for named in verdict.objects if named.name})) or "none that it names"
         return Refusal(
             code=Code.MALFORMED_CALL, text=f"`{text[:120]}` does not act on {wanted}; its objects are: {names}.",
@@ -559,14 +598,18 @@ class Drafting:
         )  # fmt: skip
 
     async def _check(self, raw: Args) -> Check | Refusal:
-        found = self._machine(cast("str", raw["target"]))
-        if isinstance(found, Refusal):
-            return found
+        name = cast("str", raw["target"])
+        slug, target_id = name, ""
+        if name not in self._creates:
+            found = self._machine(name)
+            if isinstance(found, Refusal):
+                return found
+            slug, target_id = found.slug, found.id
         text = cast("str", raw["command"])
         wrong = unusable(text, "")
         if wrong is not None:
             return wrong
-        verdict = await self._classify(text, found.id)
+        verdict = await self._classify(text, target_id)
         if verdict.risk is not Risk.READ_ONLY or any(effect.kind in GUARDED for effect in verdict.effects):
             why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"
             return Refusal(
@@ -574,8 +617,8 @@ class Drafting:
                 directive="Use a command that only looks.",
             )  # fmt: skip
         return Check(
-            target=found.slug,
-            target_id=found.id,
+            target=slug,
+            target_id=target_id,
             command=text,
             expect_exit=cast("int | None", raw.get("expect_exit", 0)),
             expect_text=cast("str", raw.get("expect_text", "")),

@@ -7,6 +7,7 @@ from collections import Counter
 from oikos.app.service import Card
 from oikos.cli.paint import RISK_WORDS, Paint, safe
 from oikos.domain import events as ev
+from oikos.domain.consent import SNAPSHOT_ITEM, SNAPSHOT_PHRASE
 from oikos.domain.plan import AfterFailed, Plan, PlannedCommand, Step
 from oikos.domain.scripts import Script
 from oikos.domain.verdict import Effect, Risk
@@ -29,6 +30,9 @@ def plan_lines(plan: Plan, paint: Paint, *, status: str, ticked: frozenset[int] 
     counted = [count_text(counts[risk], risk) for risk in reversed(Risk) if counts[risk]]
     targets = ", ".join(safe(entry.slug) for entry in plan.scope)
     lines.append(f"  {' · '.join(counted) or 'no commands yet'} · targets: {targets or 'none'}")
+    slugs = {entry.target_id: entry.slug for entry in plan.scope}
+    for made in plan.creates:
+        lines.append(f"  creates {safe(made.name)} ({safe(made.kind)}) on {safe(slugs.get(made.on_target_id, ''))}")
     item = 0
     for step in plan.steps:
         for position, command in enumerate(step.commands):
@@ -98,6 +102,19 @@ def run_lines(run: ev.RunParked, paint: Paint) -> list[str]:
     return lines
 
 
+def _offer_lines(card: Card) -> list[str]:
+    """Snapshots that can be chosen, each with the command that takes it (SPEC R5.12)."""
+    assert card.plan is not None
+    lines = [
+        f"  {'snapshot chosen' if SNAPSHOT_ITEM in card.ticked else 'snapshot offered'}: {safe(kept.target)} as it is "
+        f"before its first change, {safe(kept.node)} $ {safe(kept.command(card.session_id, card.generation))}"
+        for kept in card.plan.snapshots
+    ]
+    if lines and SNAPSHOT_ITEM not in card.ticked:
+        lines.append(f"  oikos approve {card.session_id[:8]} --snapshot   ·   or type `{SNAPSHOT_PHRASE}` here first")
+    return lines
+
+
 def card_lines(card: Card, paint: Paint) -> list[str]:
     """The whole card, ending with what can be done."""
     short = card.session_id[:8]
@@ -108,6 +125,7 @@ def card_lines(card: Card, paint: Paint) -> list[str]:
             machines = ", ".join(safe(entry.slug) for entry in card.plan.scope)
             lines.append(f"  Approving grants, for 30 min, on {machines}: reads and changes this goal needs.")
             lines.append("  Not granted: other targets, any other destructive command, any other guarded effect.")
+            lines += _offer_lines(card)
             lines.append(
                 f"  oikos approve {short}   ·   oikos deny {short} [--changes TEXT]   ·   digest {card.digest[:12]}"
             )

@@ -100,9 +100,12 @@ async def _decided(session: str, act: Act, *, follow: bool) -> int:
     "--minutes", type=click.Choice(list(MINUTES)), default="30", show_default=True, help="How long the window lasts."
 )
 @click.option("--reopen", is_flag=True, help="For a run whose window had ended: also open the window again.")
+@click.option("--snapshot", is_flag=True, help="Keep each guest that the plan offers to keep before its first change.")
 @click.option("--digest", default="", help="Only if the digest shown on the card begins so.")
 @NO_FOLLOW
-def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, digest: str, no_follow: bool) -> None:
+def approve(
+    session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, snapshot: bool, digest: str, no_follow: bool
+) -> None:
     """Approve what SESSION waits for: its plan, or one run. Shows it first; then follows the work.
 
     Needs a terminal, or OIKOS_APPROVER_TOKEN.
@@ -118,6 +121,8 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
             raise OikosError(
                 f"the digest is {card.digest[:12]}, not {digest[:12]}: look at the card again before you approve it"
             )
+        if card.run is not None and snapshot:
+            raise OikosError("a snapshot is chosen with a plan, not with one run; nothing was approved")
         if card.run is not None and card.run.phrase:
             if not phrase and by.attended and sys.stdin.isatty():
                 typed = await asyncio.to_thread(
@@ -139,7 +144,7 @@ def approve(session: str, phrase: tuple[str, ...], minutes: str, reopen: bool, d
                     f"no destructive item of the plan has the phrase `{sorted(unknown)[0]}`; nothing was approved"
                 )
         return await oikos.service.approve(
-            session_id, card, by, items=items, phrases=phrase, duration_s=MINUTES[minutes]
+            session_id, card, by, items=items, phrases=phrase, duration_s=MINUTES[minutes], snapshot=snapshot
         )
 
     _decide(session, act, follow=not no_follow)

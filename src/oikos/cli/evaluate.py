@@ -23,15 +23,15 @@ from oikos.cli.story import Story
 from oikos.config import load
 from oikos.domain.errors import OikosError
 from oikos.domain.events import Recorded
-from oikos.domain.session import Phase
 from oikos.evals.assertions import Judgement
 from oikos.evals.harness import Result, play
 from oikos.evals.manifest import LOCAL, Manifest, find
-from oikos.evals.report import table, write_json, write_junit
-from oikos.evals.trial import Scene, Trial
+from oikos.evals.report import beyond, table, total, write_json, write_junit
+from oikos.evals.trial import Effort, Scene, Trial, effort
 
 if TYPE_CHECKING:
     from oikos.evals.client import Server
+    from oikos.evals.remote import Play
 
 
 @click.command()
@@ -46,6 +46,21 @@ if TYPE_CHECKING:
 @click.option(
     "--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Play each so often, with other seeds."
 )
+@click.option(
+    "--pace",
+    type=click.FloatRange(min=0, max=100, min_open=True),
+    default=None,
+    help="Last every fault and trouble of a world so many times its written duration, instead of what a manifest says.",
+)
+@click.option(
+    "--max-approvals", type=click.FloatRange(min=0), default=None, help="Fail above so many approvals a completed task."
+)
+@click.option(
+    "--max-ticks",
+    type=click.IntRange(min=0),
+    default=None,
+    help="Fail above so many operator ticks beyond the first approval of each completed task.",
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default=None, help="Also write JSON here.")
 @click.option("--junit", type=click.Path(path_type=Path), default=None, help="Also write JUnit XML here.")
 @click.option("--url", default="", help="Play against this server: its own fleet, its own model.")
@@ -59,6 +74,9 @@ def evaluate(
     jobs: int,
     model: str | None,
     repeat: int,
+    pace: float | None,
+    max_approvals: float | None,
+    max_ticks: int | None,
     json_file: Path | None,
     junit: Path | None,
     url: str,
@@ -67,17 +85,19 @@ def evaluate(
 ) -> None:
     """Play the manifests of PATHS (files or directories; the shipped ones without).
 
-    Exit code: 0 all passed, 2 some failed. With --url those that need a lab of their own are named and left out, and it
-    is 1 when none is left.
+    Exit code: 0 all passed, 2 some failed or the operator had more to do than --max-approvals and --max-ticks allow.
+    With --url those that need a lab of their own are named and left out, and it is 1 when none is left.
     """
     manifests = find(paths or (data.path("evals"),))
     if only_list:
         for manifest in manifests:
             click.echo(f"{manifest.name:<32} {manifest.about}")
         return
-    server = _server(url, token_file, model)
+    server = _server(url, token_file, model=model, pace=pace)
     if server is not None:
-        manifests = _fitting(manifests)
+        manifests = _fitting(manifests, server)
+    if pace is not None:
+        manifests = tuple(replace(manifest, pace=pace) for manifest in manifests)
     first = seed if seed is not None else random.SystemRandom().randrange(1, 10**6)
     click.echo(f"seed {first}")
     if server is None and any(manifest.world not in ("", LOCAL) for manifest in manifests):
@@ -96,10 +116,13 @@ def evaluate(
         write_json(json_file, results)
     if junit is not None:
         write_junit(junit, results)
-    sys.exit(0 if all(result.ok for result in results) else 2)
+    too_much = beyond(total(results), most_approvals=max_approvals, most_ticks=max_ticks)
+    for line in too_much:
+        click.echo(f"✕ {line}")
+    sys.exit(0 if all(result.ok for result in results) and not too_much else 2)
 
 
-def _server(url: str, token_file: Path | None, model: str | None) -> Server | None:
+def _server(url: str, token_file: Path | None, *, model: str | None, pace: float | None) -> Server | None:
     if not url and token_file is None:
         return None
     from oikos.evals.client import Server
@@ -109,18 +132,21 @@ def _server(url: str, token_file: Path | None, model: str | None) -> Server | No
         raise OikosError("--url and --token-file belong together: `oikos serve token add` makes a token")
     if model is not None:
         raise OikosError("--model cannot be chosen with --url: the server's own model answers")
+    if pace is not None:
+        raise OikosError("--pace has nothing to scale with --url: a server takes no faults")
     server = Server(url, read_token(token_file))
     server.get("/sessions?limit=1")  # whoever cannot come in is told once
     return server
 
 
-def _fitting(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
+def _fitting(manifests: Sequence[Manifest], server: Server) -> tuple[Manifest, ...]:
     """Those that a server can play; the others are named."""
-    from oikos.evals.remote import unfit
+    from oikos.evals.remote import targets_of, unfit
 
+    targets = targets_of(server)
     fitting = []
     for manifest in manifests:
-        why = unfit(manifest)
+        why = unfit(manifest, targets)
         if why:
             click.echo(f"- {manifest.name} {why}", err=True)
         else:
@@ -148,12 +174,11 @@ async def _one(
         begun = clock.now()
         judgements: tuple[Judgement, ...] = ()
         trial: Trial | None = None
+        remote = _remote(manifest, server) if server is not None else None
         error = ""
         try:
-            if server is not None:
-                from oikos.evals.remote import play_remotely
-
-                trial, judgements = await play_remotely(manifest, server)
+            if remote is not None:
+                trial, judgements = await remote.judged()
             else:
                 trial, judgements = await play(
                     manifest, seed=seed, home=home, build=_build, environ=os.environ, model=model
@@ -168,22 +193,28 @@ async def _one(
             seconds=clock.now().elapsed_since(begun),
             judgements=judgements,
             error=error,
-            home=home,
-            completed=sum(turn.state.phase is Phase.DONE for turn in trial.turns) if trial is not None else 0,
-            consents=trial.consents if trial is not None else 0,
-            ticks=trial.ticks if trial is not None else 0,
+            kept=home,
+            remote=remote is not None,
+            effort=effort(trial) if trial is not None else Effort(),
+            helped=any(each.kind == "max_operator_ticks" and each.count for each in manifest.expect),
         )
         paint = Paint.for_stream(sys.stderr)
         if not result.ok:
-            if server is None:
+            if remote is None:
                 await _keep_transcript(home)
-            elif trial is not None:
-                await asyncio.to_thread(_keep_records, home, trial)
+            else:
+                await asyncio.to_thread(_keep_records, home, remote.told)
             click.echo(paint(f"✕ {manifest.name}", "red"), err=True)
             return result
         click.echo(paint(f"✓ {manifest.name}", "green"), err=True)
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
-        return replace(result, home=None)
+        return replace(result, kept=None)
+
+
+def _remote(manifest: Manifest, server: Server) -> Play:
+    from oikos.evals.remote import Play
+
+    return Play(manifest, server)
 
 
 def _build(manifest: Manifest, seed: int) -> Scene:
@@ -198,12 +229,12 @@ def _told(session_id: str, records: Iterable[Recorded]) -> list[str]:
     return [f"session {session_id}", *lines]
 
 
-def _keep_records(home: Path, trial: Trial) -> None:
+def _keep_records(home: Path, records: Sequence[Recorded]) -> None:
     """What the server's stream told of a failed eval, as people read it."""
     lines = [
         line
-        for session_id in dict.fromkeys(turn.session_id for turn in trial.turns)
-        for line in _told(session_id, [record for record in trial.records() if record.session_id == session_id])
+        for session_id in dict.fromkeys(record.session_id for record in records)
+        for line in _told(session_id, [record for record in records if record.session_id == session_id])
     ]
     (home / "transcript.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

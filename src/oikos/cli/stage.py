@@ -151,8 +151,10 @@ class LabScene:
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Names and addresses of its hosts."""
-        return addresses(self._world.hosts)
+        """Names and addresses of its hosts; of its first container `guest` and `vmid`."""
+        guests = self._world.guests[:1]
+        first = {"guest": guests[0].name, "vmid": str(guests[0].vmid)} if guests else {}
+        return {**addresses(self._world.hosts), **first}
 
     def truth(self) -> Mapping[str, object]:
         """Asked of the hosts themselves."""

@@ -7,6 +7,7 @@ import orjson
 from oikos.cli.card import plan_lines, run_lines
 from oikos.cli.paint import RISK_WORDS, Paint, safe, seconds
 from oikos.domain import events as ev
+from oikos.domain.consent import SNAPSHOT_ITEM
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import describe, succeeded
 from oikos.domain.verdict import Risk
@@ -32,11 +33,12 @@ class Story:
         self._whole = whole
         self._cards = cards
         self._runs: dict[str, ev.RunStarted] = {}
-        self._tries: dict[int, int] = {}
+        self._tries: dict[tuple[int, str], int] = {}
         self._changed = False
         self._plan: Plan | None = None
         self._calls: dict[str, str] = {}
         self._said = ""
+        self._keeps = False
 
     def lines(self, record: ev.Recorded) -> list[str]:
         """What to print for one event; often nothing."""
@@ -59,8 +61,10 @@ class Story:
                 return plan_lines(event.plan, paint, status=status)
             case ev.PlanApproved():
                 items = f", with item {', '.join(map(str, event.items))}" if event.items else ""
-                return [paint(f"✓ plan {event.generation} approved{items}", "green")]
+                first = ", a snapshot first" if self._keeps else ""
+                return [paint(f"✓ plan {event.generation} approved{items}{first}", "green")]
             case ev.ConsentGranted():
+                self._keeps = event.consent.snapshot
                 if not self._whole:
                     return []
                 consent = event.consent
@@ -73,7 +77,8 @@ class Story:
                     )
                 ]
             case ev.ItemTicked():
-                return [f"✓ item {event.item} allowed by {safe(event.by)}"]
+                what = f"item {event.item} allowed" if event.item != SNAPSHOT_ITEM else "snapshot chosen"
+                return [f"✓ {what} by {safe(event.by)}"]
             case ev.PlanRejected():
                 how = "changes asked" if event.changes_asked else "rejected"
                 return [paint(f"✕ plan {event.generation} {how} by {safe(event.by)}", "yellow")]
@@ -95,6 +100,10 @@ class Story:
                 return [paint(f"  run {event.run_id[:8]} goes on in the background ({event.reason})", "dim")]
             case ev.RunFinished():
                 return self._finished(event)
+            case ev.EntityCreated():
+                access = event.entity.access
+                where = f", guest {safe(access.guest)} on {safe(access.via)}" if access is not None else ""
+                return [f"✎ inventory: new {event.entity.kind} {safe(event.entity.slug)}{where}"]
             case ev.FactsWritten():
                 facts = ", ".join(f"{fact.key}={_value(fact.value)}" for fact in event.facts)
                 return [f"✎ inventory: {safe(facts)}" + paint(f"  (run {event.run_id[:8]})", "dim")]
@@ -229,14 +238,17 @@ class Story:
             return []
         attempt = ""
         if event.step is not None and event.risk is not Risk.READ_ONLY:
-            self._tries[event.step] = self._tries.get(event.step, 0) + 1
+            key = event.step, event.canonical or event.order.command
+            self._tries[key] = self._tries.get(key, 0) + 1
             attempt = (
-                f"  (step {event.step}, attempt {self._tries[event.step]})"
-                if self._tries[event.step] > 1
+                f"  (step {event.step}, attempt {self._tries[key]})"
+                if self._tries[key] > 1
                 else f"  (step {event.step})"
             )
         elif event.step is not None:
             attempt = f"  (step {event.step})"
+        elif event.authority.startswith("snapshot:"):
+            attempt = "  (snapshot before the first change)"
         first, *rest = event.order.command.splitlines() or [""]
         return [
             f"{self._paint.risk(event.risk)} {safe(event.target)} $ {safe(first)}" + self._paint(attempt, "dim"),

@@ -18,7 +18,7 @@ from oikos.cli.live import Live
 from oikos.cli.paint import Paint, safe
 from oikos.config import load
 from oikos.domain import events as ev
-from oikos.domain.consent import Channel, Principal
+from oikos.domain.consent import SNAPSHOT_PHRASE, Channel, Principal
 from oikos.domain.errors import Refusal
 from oikos.domain.plan import PlanStatus
 from oikos.domain.session import Phase, State
@@ -136,7 +136,7 @@ async def _say(oikos: Oikos, card: Card, text: str, by: Principal) -> Done | Ref
         return await oikos.service.confirm(card.session_id, text, by, shown=card)
     if card.plan is not None:
         phrases = {command.preauthorise.phrase for _, command in card.plan.destructive_items() if command.preauthorise}
-        if text in phrases:
+        if text in phrases or (card.plan.snapshots and text.casefold() == SNAPSHOT_PHRASE):
             return await oikos.service.confirm(card.session_id, text, by, shown=card)
     if text in ("raise", "continue", "go") and card.kind == "limit":
         return await oikos.service.raise_limits(card.session_id, by)

@@ -116,6 +116,7 @@ def _propose(state: State, intent: it.Propose) -> Decision:
         checks=intent.checks,
         creates=intent.creates,
         scope=intent.scope,
+        snapshots=intent.snapshots,
     )
     if plan.needs_approval and state.mode == "look":
         return Refusal(

@@ -16,6 +16,11 @@ PARKED_RUN_S = 24 * 3600.0
 RUN_APPROVAL_S = 600.0
 """How long an approved run may wait for its start (SPEC R3.3)."""
 
+SNAPSHOT_ITEM = 0
+"""The item of the snapshots that a plan offers; destructive items count from 1."""
+SNAPSHOT_PHRASE = "snapshot"
+"""What is typed to tick it: nothing is destroyed, so the word is enough."""
+
 
 class Role(enum.StrEnum):
     """What a principal may do; each includes the ones before it."""
@@ -92,6 +97,8 @@ class Consent:
     run_id: str = ""
     text: str = ""
     """What was said or typed, verbatim."""
+    snapshot: bool = False
+    """Each guest that the plan offers to keep is kept before its first change (SPEC R5.12)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ class Code(enum.StrEnum):
     IDENTITY_MISMATCH = "identity_mismatch"
     TARGET_BUSY = "target_busy"
     UNREACHABLE = "unreachable"
+    SNAPSHOT_FAILED = "snapshot_failed"
     # the command itself (SPEC R3.10 – R3.12)
     INTERACTIVE = "interactive"
     DUPLICATE = "duplicate"

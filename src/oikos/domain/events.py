@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from oikos.domain.consent import Consent
 from oikos.domain.instant import Instant
-from oikos.domain.inventory import Fact
+from oikos.domain.inventory import Entity, Fact
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import RunOrder, RunReport
 from oikos.domain.scripts import Script
@@ -152,11 +152,12 @@ class ConsentGranted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTicked:
-    """An approver typed the phrase of a destructive item of the plan on the card."""
+    """An approver typed the phrase of a destructive item of the plan on the card, or `snapshot` for its offer."""
 
     KIND: ClassVar[str] = "plan.item_ticked"
     generation: int
     item: int
+    """From 1; 0 for the snapshots that are offered."""
     by: str
     text: str
 
@@ -263,12 +264,14 @@ class RunStarted:
     effects: tuple[Effect, ...]
     canonical: str
     authority: str
-    """read_only, window:CONSENT, preauthorised:CONSENT:ITEM, approval:CONSENT, probe."""
+    """read_only, window:CONSENT, preauthorised:CONSENT:ITEM, approval:CONSENT, snapshot:CONSENT, probe."""
     admitted: str
     """Digest of the order, as the Admission held it."""
     check: int | None = None
     """Position of the plan's check this run answers."""
     rerun: str = ""
+    creates: tuple[str, ...] = ()
+    """Ids of the guests that it makes on its target, if it succeeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +294,18 @@ class RunFinished:
     """For a check: whether it showed what was expected."""
     hint: str = ""
     hint_class: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityCreated:
+    """What the plan creates exists and said who it is: its name means this entity from here on (SPEC R2.3)."""
+
+    KIND: ClassVar[str] = "entity.created"
+    generation: int
+    entity: Entity
+    """Its slug is the name in the plan."""
+    run_id: str
+    """The run that made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,7 +484,8 @@ class RuleRemoved:
 Event = (
     SessionOpened | OperatorSaid | SessionReopened | TurnStarted | TurnEnded | AssistantSaid | ToolAnswered | GoalSet
     | PlanProposed | PlanAccepted | ConsentGranted | ItemTicked | PlanApproved | PlanRejected | PlanClosed
-    | ApprovalUnanswered | StepMarked | RunParked | RunDecided | RunStarted | RunDetached | RunFinished | FactsWritten
+    | ApprovalUnanswered | StepMarked | RunParked | RunDecided | RunStarted | RunDetached | RunFinished
+    | EntityCreated | FactsWritten
     | QuestionAsked | QuestionAnswered | WaitBegun | WaitEnded | Nudged | LimitWarned | SessionBlocked | LimitRaised
     | ModelRetried | WindowRenewed | WindowSuspended | WindowClosed | SessionCompleted | SessionStopped | RuleTaught
     | RuleRemoved

@@ -13,16 +13,19 @@ from collections.abc import Iterator
 from oikos.domain.admission import Admission, seal
 from oikos.domain.agent_rules import NO_PLAN_DIRECTIVE, propose_and_run, session_over, step_open
 from oikos.domain.consent import RUN_APPROVAL_S, Consent, Grant
+from oikos.domain.creation import made_here, plans_to_make
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import AmbiguousName, Entity, Inventory, Mode, UnknownName
 from oikos.domain.plan import (
+    GUARDED,
     AfterFailed,
     Condition,
     Plan,
     PlannedCommand,
     PlanStatus,
     PreAuthorisation,
+    Snapshot,
     StepStatus,
     phrase_of,
 )
@@ -42,6 +45,8 @@ __all__ = [
     "admit",
     "admit_probe",
     "admit_reading",
+    "admit_snapshot",
+    "preauthorised_guests",
 ]
 
 
@@ -60,6 +65,8 @@ class Question:
     """The consent that an operator gave to exactly this run, if it was parked before."""
     scripts: tuple[Script, ...] = ()
     """What the files that the command runs hold now; not read: empty."""
+    identified: frozenset[str] = frozenset()
+    """Entities besides the target that said in this generation that they are who was enrolled (SPEC R5.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +102,7 @@ def admit(question: Question) -> Outcome:
     if not isinstance(target, Entity):
         made = q.state.plan.creates if q.state.plan is not None else ()
         if any(created.name == q.request.target for created in made):
-            return Refusal(
-                code=Code.NOT_CREATED_YET, text=f"{q.request.target} does not exist yet.",
-                directive="Run the step that creates it first.",
-            )  # fmt: skip
+            return not_created_yet(f"{q.request.target} does not exist yet.")
         return name_refusal(target)
     plan = q.state.plan
     assert plan is not None, "_session refuses without a plan"
@@ -125,6 +129,41 @@ def admit_reading(state: State, target: Entity, order: RunOrder, paths: tuple[st
     if asked != (state.session_id, target.id, reading(paths), None, False):
         return Refusal(code=Code.INTERNAL, text="The order is not the built-in read of files; nothing was started.")
     return seal(kind="run", digest=order.digest(), target_id=target.id, authority="probe", seq=state.seq)
+
+
+def admit_snapshot(
+    state: State, order: RunOrder, offer: Snapshot, verdict: Verdict, inventory: Inventory, change: Admission
+) -> Admission | Refusal:
+    """Admit a snapshot that the approver chose with the plan, right before the first change of its guest (SPEC R5.12).
+
+    `change` is the Admission of that change: what is not admitted needs no snapshot. The order must be the offer's,
+    byte for byte, and no worse than the offer said.
+    """
+    plan, consent = state.plan, plan_consent(state)
+    if plan is None or consent is None or not consent.snapshot or offer not in plan.snapshots:
+        return Refusal(code=Code.INTERNAL, text="No approver chose this snapshot; nothing was started.")
+    asked = (order.session_id, order.generation, order.target_id, order.command, order.stdin)
+    offered = (state.session_id, state.generation, offer.node_id, offer.command(state.session_id, state.generation))
+    if asked != (*offered, None) or order.run_id in state.runs or change.target_id != offer.target_id:
+        return Refusal(code=Code.INTERNAL, text="The order is not the snapshot that was offered; nothing was started.")
+    if verdict.risk is not Risk.CONFIG_MUTATION or any(effect.kind in GUARDED for effect in verdict.effects):
+        return Refusal(code=Code.INTERNAL, text=f"`{order.command}` is not a plain snapshot; nothing was started.")
+    for entity in (inventory.get(offer.node_id), inventory.get(offer.target_id)):
+        if entity is None or entity.gone:
+            return Refusal(code=Code.UNKNOWN_TARGET, text=f"{offer.target} or its node {offer.node} is gone.")
+        if entity.mode is not Mode.ASK:
+            return _locked(entity) if entity.mode is Mode.LOCKED else _look_only(entity)
+    return seal(
+        kind="run", digest=order.digest(), target_id=offer.node_id, authority=f"snapshot:{consent.id}", seq=state.seq
+    )
+
+
+def not_created_yet(why: str) -> Refusal:
+    """The target is what the plan creates, and is not there (SPEC R2.3)."""
+    return Refusal(
+        code=Code.NOT_CREATED_YET, text=why,
+        directive="Run the step that creates and starts it first, under this very host name; then repeat this.",
+    )  # fmt: skip
 
 
 # ---- refusals, in the order of R3.1 ----------------------------------------------------------------------------------
@@ -197,15 +236,19 @@ def _locked(entity: Entity) -> Refusal:
     )  # fmt: skip
 
 
+def _look_only(entity: Entity) -> Refusal:
+    return Refusal(
+        code=Code.TARGET_LOOK_ONLY, text=f"{entity.slug} is in mode look: only read-only commands run on it.",
+        directive="Report what would have to change; only an admin can change its mode.",
+    )  # fmt: skip
+
+
 def _mode(q: Question, target: Entity) -> Refusal | None:
     for entity in (target, *_inner_machines(q, target), *_named_entities(q, target)):
         if entity.mode is Mode.LOCKED:
             return _locked(entity)
         if entity.mode is Mode.LOOK and q.verdict.risk is not Risk.READ_ONLY:
-            return Refusal(
-                code=Code.TARGET_LOOK_ONLY, text=f"{entity.slug} is in mode look: only read-only commands run on it.",
-                directive="Report what would have to change; only an admin can change its mode.",
-            )  # fmt: skip
+            return _look_only(entity)
     hidden = _behind_a_blind_hop(q, target)
     if hidden is not None:
         return Refusal(
@@ -309,14 +352,18 @@ def _inner_machines(q: Question, target: Entity) -> Iterator[Entity]:
 def _named_entities(q: Question, target: Entity) -> Iterator[Entity]:
     """Guests, containers, services, datasets and hosts the command acts on that the inventory knows."""
     for named in q.verdict.objects:
-        outers: tuple[Entity, ...] = (target,)
-        for hop in named.place:
-            outers = _reached(q, outers, hop)
-        if named.kind == "host":
-            yield from _reached(q, outers, Hop(kind=HopKind.SSH, name=named.name))
-            continue
-        inside = Hop(kind=_CHILD_HOPS.get(named.kind, HopKind.MACHINE), name=named.name.removesuffix(".service"))
-        yield from _reached(q, outers, inside)
+        yield from _named(q, target, named)
+
+
+def _named(q: Question, target: Entity, named: NamedObject) -> tuple[Entity, ...]:
+    """What the inventory knows an object of the command as."""
+    outers: tuple[Entity, ...] = (target,)
+    for hop in named.place:
+        outers = _reached(q, outers, hop)
+    if named.kind == "host":
+        return _reached(q, outers, Hop(kind=HopKind.SSH, name=named.name))
+    inside = Hop(kind=_CHILD_HOPS.get(named.kind, HopKind.MACHINE), name=named.name.removesuffix(".service"))
+    return _reached(q, outers, inside)
 
 
 def _behind_a_blind_hop(q: Question, target: Entity) -> Entity | None:
@@ -520,6 +567,7 @@ def _destructive(
 ) -> Outcome:
     consent = _ticking_consent(q)
     item = _preauthorised(q, plan)
+    besides = besides or (_another_object(q, plan, item) if item is not None else "")
     if consent is not None and item is not None and not beyond and not besides:
         return _sealed(q, f"preauthorised:{consent.id}:{item}")
     why = q.verdict.reasons[0].text if q.verdict.reasons else "The command is destructive."
@@ -528,12 +576,18 @@ def _destructive(
     return NeedsTypedConfirmation(why=why, phrase=phrase_of(_worst_object(q)), effects=guarded)
 
 
+def plan_consent(state: State) -> Consent | None:
+    """The approval of the newest plan."""
+    for consent in state.consents.values():
+        if consent.grant is Grant.PLAN and consent.generation == state.generation:
+            return consent
+    return None
+
+
 def _ticking_consent(q: Question) -> Consent | None:
     """The approval of the plan, while its own time runs: renewing a window does not lengthen what was typed for."""
-    for consent in q.state.consents.values():
-        if consent.grant is Grant.PLAN and consent.generation == q.state.generation:
-            return consent if 0 <= q.now.elapsed_since(consent.at) < consent.duration_s else None
-    return None
+    consent = plan_consent(q.state)
+    return consent if consent is not None and 0 <= q.now.elapsed_since(consent.at) < consent.duration_s else None
 
 
 def _worst_object(q: Question) -> NamedObject:
@@ -558,6 +612,40 @@ def _preauthorised(q: Question, plan: Plan) -> int | None:
         if _condition_holds(q.state, plan, pre.condition) and _uses(q.state, planned, step.target_id) < pre.max_uses:
             return number
     return None
+
+
+def _another_object(q: Question, plan: Plan, item: int) -> str:
+    """Why what the command destroys may not be what the item allowed, in words; empty when it is (SPEC R3.4)."""
+    pre = plan.destructive_items()[item - 1][1].preauthorise
+    created = pre is not None and bool(pre.created)
+    for named in q.verdict.objects:
+        if named.risk is not Risk.DESTRUCTIVE:
+            continue
+        here = named.kind == "guest" and not named.place
+        of_the_plan = here and (created or plans_to_make(plan, q.order.target_id, named.name))
+        if of_the_plan and not made_here(q.state, q.order.target_id, named.name):
+            return f"No run of this plan has created guest {named.name}: it may be another one."
+        for entity in _guests(q, named):
+            if entity.identity is not None and entity.id not in q.identified:
+                return f"{entity.slug} could not be asked whether it is still the machine that was enrolled."
+    return ""
+
+
+def _guests(q: Question, named: NamedObject) -> tuple[Entity, ...]:
+    """Guests of the inventory that an object of the command is."""
+    return _named(q, q.target, named) if named.kind == "guest" and isinstance(q.target, Entity) else ()
+
+
+def preauthorised_guests(q: Question) -> tuple[Entity, ...]:
+    """Guests that the command names and that the plan may destroy: asked who they are while they still run."""
+    plan = q.state.plan
+    allowed = {
+        command.preauthorise.object.name
+        for number, (step, command) in enumerate(plan.destructive_items() if plan is not None else (), start=1)
+        if command.preauthorise is not None and number in q.state.items and step.target_id == q.order.target_id
+    }
+    found = (entity for named in q.verdict.objects if named.name in allowed for entity in _guests(q, named))
+    return tuple(dict.fromkeys(entity for entity in found if entity.identity is not None))
 
 
 def _same_command(planned: PlannedCommand, pre: PreAuthorisation, q: Question) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oikos.domain.consent import WINDOW_CHOICES_S, Principal
 from oikos.domain.inventory import Fact
-from oikos.domain.plan import Check, Creates, Scope, Step, StepStatus
+from oikos.domain.plan import Check, Creates, Scope, Snapshot, Step, StepStatus
 from oikos.domain.value import dataclass
 
 # ---- operators (SPEC R1.11) ------------------------------------------------------------------------------------------
@@ -37,6 +37,8 @@ class Approve:
     phrases: tuple[str, ...] = ()
     duration_s: float = WINDOW_CHOICES_S[0]
     text: str = ""
+    snapshot: bool = False
+    """Keep each guest that the plan offers to keep before its first change (SPEC R5.12)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,7 @@ class Propose:
     checks: tuple[Check, ...] = ()
     creates: tuple[Creates, ...] = ()
     scope: tuple[Scope, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

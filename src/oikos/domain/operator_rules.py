@@ -13,6 +13,8 @@ from oikos.domain.consent import (
     CHAT_ASSENT_S,
     PARKED_RUN_S,
     PLAN_CARD_S,
+    SNAPSHOT_ITEM,
+    SNAPSHOT_PHRASE,
     WINDOW_CHOICES_S,
     Channel,
     Consent,
@@ -283,26 +285,29 @@ def _may_consent(state: State, by: Principal) -> Refusal | None:
 
 def _consent(
     state: State, plan: Plan, grant: Grant, by: Principal, consent_id: str, now: Instant, *, duration_s: float,
-    items: tuple[int, ...] = (), text: str = "", run_id: str = "", digest: str = "",
+    items: tuple[int, ...] = (), text: str = "", run_id: str = "", digest: str = "", snapshot: bool = False,
 ) -> Consent:  # fmt: skip
     return Consent(
         id=consent_id, grant=grant, session_id=state.session_id, generation=plan.generation,
         digest=digest or state.digest, machines=plan.machines(), items=items, duration_s=duration_s, at=now, by=by.id,
-        channel=by.channel, run_id=run_id, text=text,
+        channel=by.channel, run_id=run_id, text=text, snapshot=snapshot,
     )  # fmt: skip
 
 
 def _grant_plan(
     state: State, plan: Plan, by: Principal, consent_id: str, now: Instant, *, items: tuple[int, ...],
-    duration_s: float, text: str, extra: tuple[ev.Event, ...] = (),
+    duration_s: float, text: str, snapshot: bool = False, extra: tuple[ev.Event, ...] = (),
 ) -> Decided:  # fmt: skip
-    consent = _consent(state, plan, Grant.PLAN, by, consent_id, now, duration_s=duration_s, items=items, text=text)
+    snapshot = snapshot or SNAPSHOT_ITEM in state.ticked
+    consent = _consent(
+        state, plan, Grant.PLAN, by, consent_id, now, duration_s=duration_s, items=items, text=text, snapshot=snapshot,
+    )  # fmt: skip
     approved = ev.PlanApproved(generation=plan.generation, digest=state.digest, consent_id=consent.id, items=items)
-    minutes = duration_s / 60
-    return Decided(
-        (*extra, ev.ConsentGranted(consent=consent), approved),
-        f"Plan {plan.generation} approved; window {minutes:.0f} min on {', '.join(s.slug for s in plan.scope)}.",
-    )
+    notice = f"Plan {plan.generation} approved; window {duration_s / 60:.0f} min on "
+    notice += f"{', '.join(s.slug for s in plan.scope)}."
+    if snapshot:
+        notice += f" A snapshot of {', '.join(kept.target for kept in plan.snapshots)} comes before the first change."
+    return Decided((*extra, ev.ConsentGranted(consent=consent), approved), notice)
 
 
 def _grant_run(
@@ -354,6 +359,8 @@ def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
     if intent.duration_s not in WINDOW_CHOICES_S:
         choices = ", ".join(f"{seconds / 60:.0f}" for seconds in WINDOW_CHOICES_S)
         return Refusal(code=Code.WRONG_STATE, text=f"A window lasts one of {choices} minutes.")
+    if intent.snapshot and not plan.snapshots:
+        return _no_snapshot(plan)
     destructive = plan.destructive_items()
     typed = [phrase.strip() for phrase in intent.phrases]
     for item in sorted(set(intent.items) - state.ticked):
@@ -364,10 +371,16 @@ def _approve(state: State, intent: it.Approve, now: Instant) -> Decision:
         if phrase not in typed:
             return Refusal(code=Code.WRONG_PHRASE, text=f"Item {item} is destructive: type `{phrase}` to allow it.")
         typed.remove(phrase)  # one typing ticks one item, also where two have the same phrase
-    items = tuple(sorted({*intent.items, *state.ticked}))
+    items = tuple(sorted({*intent.items, *state.ticked} - {SNAPSHOT_ITEM}))
     return _grant_plan(
-        state, plan, intent.by, intent.consent_id, now, items=items, duration_s=intent.duration_s, text=intent.text
-    )
+        state, plan, intent.by, intent.consent_id, now, items=items, duration_s=intent.duration_s, text=intent.text,
+        snapshot=intent.snapshot,
+    )  # fmt: skip
+
+
+def _no_snapshot(plan: Plan) -> Refusal:
+    text = f"Plan {plan.generation} offers no snapshot: none of its targets is a guest of a node that can be reached."
+    return Refusal(code=Code.WRONG_STATE, text=text)
 
 
 def _stale(state: State, intent: it.Approve) -> Refusal:
@@ -433,6 +446,11 @@ def _confirm(state: State, intent: it.Confirm, now: Instant) -> Decision:
         return refusal
     if intent.digest != state.digest:
         return _another_plan(plan.generation, intent.digest, state.digest)
+    if intent.phrase.strip().casefold() == SNAPSHOT_PHRASE:
+        if not plan.snapshots:
+            return _no_snapshot(plan)
+        ticked = ev.ItemTicked(generation=plan.generation, item=SNAPSHOT_ITEM, by=intent.by.id, text=intent.phrase)
+        return Decided((ticked,), "A snapshot comes before the first change; approve the plan to go on.")
     for number, (_, command) in enumerate(plan.destructive_items(), start=1):
         pre = command.preauthorise
         if pre is not None and pre.phrase == intent.phrase.strip() and number not in state.ticked:

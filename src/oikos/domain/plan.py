@@ -15,7 +15,7 @@ from typing import Literal
 
 from oikos.domain.run import DEFAULT_TIMEOUT_S
 from oikos.domain.scripts import Script
-from oikos.domain.value import dataclass
+from oikos.domain.value import dataclass, replace
 from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk
 
 GUARDED = frozenset(
@@ -82,6 +82,8 @@ class PreAuthorisation:
     object: NamedObject
     max_uses: int = 1
     condition: Condition = Always()
+    created: str = ""
+    """Name of what the plan creates, when the object is that: only what this plan has made is meant."""
 
     @property
     def phrase(self) -> str:
@@ -120,7 +122,7 @@ class Step:
     target: str
     """Slug of the target, or the NAME of something the plan creates."""
     target_id: str
-    """Entity id; empty while a created target does not exist yet."""
+    """Entity id; empty while what the plan creates does not exist yet."""
     commands: tuple[PlannedCommand, ...] = ()
     undo: str = ""
 
@@ -152,6 +154,35 @@ class Creates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """An offer to keep a guest as it is before the plan's first change of it (SPEC R5.12)."""
+
+    target_id: str
+    target: str
+    """Slug of the guest."""
+    node_id: str
+    node: str
+    """Slug of the node that takes it."""
+    tool: str
+    """`pct` or `qm`."""
+    guest: str
+    """Its id on the node."""
+
+    def command(self, session_id: str, generation: int) -> str:
+        """What takes it, on the node."""
+        return f"{self.tool} snapshot {self.guest} {self._name(session_id, generation)}"
+
+    def way_back(self, session_id: str, generation: int) -> str:
+        """What puts the guest back, on the node; whatever came later is lost."""
+        start = " --start 1" if self.tool == "pct" else ""
+        return f"{self.tool} rollback {self.guest} {self._name(session_id, generation)}{start}"
+
+    def _name(self, session_id: str, generation: int) -> str:
+        """Letters, digits and dashes, at most 40 characters: what Proxmox VE takes."""
+        return f"oikos-{session_id[:12]}-{generation}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """A machine of the plan and the host keys it had when the plan was proposed."""
 
@@ -171,6 +202,8 @@ class Plan:
     creates: tuple[Creates, ...] = ()
     scope: tuple[Scope, ...] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S
+    snapshots: tuple[Snapshot, ...] = ()
+    """What can be kept before the first change; taken only if the approver chooses so."""
 
     @property
     def risk(self) -> Risk:
@@ -219,6 +252,22 @@ class Plan:
         """Commands an approver may tick, in order; item numbers are positions in this tuple, from 1."""
         return tuple((step, command) for step, command in self.commands() if command.preauthorise is not None)
 
+    def bound(self, made: Scope) -> Plan:
+        """The plan once what it creates has an entity: its name means that entity everywhere.
+
+        The digest that was approved is the one of the plan as it was proposed.
+        """
+
+        def placed(place: Step | Check) -> bool:
+            return not place.target_id and place.target == made.slug
+
+        return replace(
+            self,
+            steps=tuple(replace(s, target_id=made.target_id) if placed(s) else s for s in self.steps),
+            checks=tuple(replace(c, target_id=made.target_id) if placed(c) else c for c in self.checks),
+            scope=(*self.scope, made),
+        )
+
     def digest(self) -> str:
         """SHA-256 over what changes effect."""
         return _digest(
@@ -227,6 +276,7 @@ class Plan:
                 *(word for entry in self.scope for word in (
                     "scope", entry.target_id, str(len(entry.host_keys)), *sorted(entry.host_keys))),
                 *(word for made in self.creates for word in ("creates", made.name, made.kind, made.on_target_id)),
+                *(word for kept in self.snapshots for word in ("snapshot", kept.target_id, kept.node_id, kept.guest)),
                 *(word for step in self.steps for word in _step_words(step, self.steps[0].seq)),
                 *(word for check in self.checks for word in (
                     "check", check.target_id or check.target, check.command, repr(check.expect_exit),
@@ -257,6 +307,8 @@ def _step_words(step: Step, first: int) -> Iterator[str]:
             # relative, so that the same plan has the same digest wherever the session's count of steps stands
             after = str(pre.condition.step - first) if isinstance(pre.condition, AfterFailed) else "always"
             yield from ("preauthorise", pre.object.kind, pre.object.name, str(pre.max_uses), after)
+            if pre.created:
+                yield from ("created", pre.created)
 
 
 def _digest(words: list[str]) -> str:

@@ -29,6 +29,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"target {entry.slug} ({entry.target_id}), host keys: {', '.join(sorted(entry.host_keys)) or 'none'}"
     for made in plan.creates:
         yield f"creates {made.name} ({made.kind}) on {made.on_target_id}"
+    for kept in plan.snapshots:
+        yield f"offers a snapshot of {kept.target} ({kept.target_id}): {kept.tool} {kept.guest} on {kept.node_id}"
     named = {(entry.slug, entry.target_id) for entry in plan.scope}
 
     def where(slug: str, target_id: str) -> str:
@@ -50,7 +52,8 @@ def _lines(plan: Plan) -> Iterator[str]:
                 condition = pre.condition
                 when = f" after step {condition.step - first + 1}" if isinstance(condition, AfterFailed) else ""
                 failed = f"{when} failed" if when else ""
-                yield f"{does}: allowed for {pre.object.kind} by `{pre.phrase}`, {pre.max_uses} time(s){failed}"
+                only = f", only the {pre.created} that it creates" if pre.created else ""
+                yield f"{does}: allowed for {pre.object.kind} by `{pre.phrase}`, {pre.max_uses} time(s){failed}{only}"
     for check in plan.checks:
         target = where(check.target, check.target_id)
         yield f"check {target} $ {check.command}: exit {check.expect_exit}, shows {check.expect_text!r}"

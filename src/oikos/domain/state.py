@@ -13,7 +13,7 @@ from dataclasses import field
 from oikos.domain import events as ev
 from oikos.domain.consent import Consent, Grant, Window
 from oikos.domain.instant import Instant
-from oikos.domain.plan import LIVE, Plan, PlanStatus, StepStatus
+from oikos.domain.plan import LIVE, Plan, PlanStatus, Scope, StepStatus
 from oikos.domain.run import NeverStarted, RunOrder, RunOutcome, succeeded
 from oikos.domain.value import dataclass, replace
 from oikos.domain.verdict import Risk
@@ -82,6 +82,8 @@ class RunState:
     started_seq: int
     generation: int
     check: int | None = None
+    creates: tuple[str, ...] = ()
+    """Ids of the guests that it makes on its target, if it succeeds."""
     ended_seq: int | None = None
     outcome: RunOutcome | None = None
     passed: bool | None = None
@@ -297,7 +299,9 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
             return _consent_granted(state, event.consent)
         case ev.ItemTicked():
             return replace(
-                state, ticked=state.ticked | {event.item}, decided=f"item {event.item} was ticked by {event.by}"
+                state,
+                ticked=state.ticked | {event.item},
+                decided=f"{f'item {event.item}' if event.item else 'the snapshot'} was ticked by {event.by}",
             )
         case ev.PlanApproved():
             return _plan_approved(state, event)
@@ -328,6 +332,8 @@ def _apply(state: State, event: ev.Event, seq: int, at: Instant) -> State:
             return replace(state, runs={**state.runs, event.run_id: replace(run, detached=True)})
         case ev.RunFinished():
             return _run_finished(state, event, seq)
+        case ev.EntityCreated():
+            return _entity_created(state, event)
         case ev.FactsWritten():
             return replace(state, cited=state.cited | {event.run_id}) if event.run_id else state
         case ev.QuestionAsked():
@@ -500,7 +506,7 @@ def _run_started(state: State, event: ev.RunStarted, seq: int) -> State:
     run = RunState(
         order=order, call_id=event.call_id, target=event.target, step=event.step, risk=event.risk,
         key=run_key(order.target_id, event.canonical or order.command, order.stdin), authority=event.authority,
-        started_seq=seq, generation=order.generation, check=event.check,
+        started_seq=seq, generation=order.generation, check=event.check, creates=event.creates,
     )  # fmt: skip
     steps = state.steps
     if event.step is not None and event.step in steps and steps[event.step].status is not StepStatus.RUNNING:
@@ -530,6 +536,17 @@ def _run_finished(state: State, event: ev.RunFinished, seq: int) -> State:
         return state
     ended = replace(run, outcome=event.report.outcome, ended_seq=seq, passed=event.passed)
     return replace(state, runs={**state.runs, event.run_id: ended})
+
+
+def _entity_created(state: State, event: ev.EntityCreated) -> State:
+    """The name stands for the entity, in the plan and in the window that was opened for the plan."""
+    if state.plan is None or event.generation != state.plan.generation:
+        return state
+    made = Scope(target_id=event.entity.id, slug=event.entity.slug)
+    window = state.window
+    if window is not None:
+        window = replace(window, machines=(*window.machines, made.target_id))
+    return replace(state, plan=state.plan.bound(made), window=window)
 
 
 def _still_running(state: State) -> Mapping[str, RunState]:

@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oikos.adapters.clock import SystemClock
@@ -20,12 +20,11 @@ from oikos.domain.errors import ConfigError, OikosError, Refusal
 from oikos.domain.inventory import Entity, Fact
 from oikos.domain.run import Stream
 from oikos.domain.session import Phase, State, evolve
-from oikos.domain.verdict import Risk
 from oikos.evals.assertions import Judgement, judge
 from oikos.evals.local import LocalScene
 from oikos.evals.manifest import LOCAL, Followup, Manifest
-from oikos.evals.operator import SCRIPT, Operator
-from oikos.evals.trial import Scene, Trial, Turn
+from oikos.evals.operator import SCRIPT, Moments, Operator
+from oikos.evals.trial import Effort, Scene, Trial, Turn, helps
 from oikos.evals.worker import Worker
 
 Build = Callable[[Manifest, int], Scene]
@@ -46,11 +45,13 @@ class Result:
     seconds: float
     judgements: tuple[Judgement, ...] = ()
     error: str = ""
-    home: Path | None = None
-    """Kept when it failed: database, transcript, the hosts' own logs."""
-    completed: int = 0
-    consents: int = 0
-    ticks: int = 0
+    kept: Path | None = None
+    """When it failed: database, transcript, the hosts' own logs; of an eval on a server the transcript."""
+    remote: bool = False
+    """Played on a server: what was kept is no home."""
+    effort: Effort = field(default_factory=Effort)
+    helped: bool = False
+    """Its manifest plays a model that needs help (`max_operator_ticks` above 0)."""
 
     @property
     def ok(self) -> bool:
@@ -144,7 +145,7 @@ async def play(
         judgements.append(Judgement(assertion="audit", ok=not problems, saw=problems or "the record is whole"))
         if manifest.script is not None and model is None:
             judgements.append(await asyncio.to_thread(_played, manifest, trial))
-        judgements += _happened(manifest, trial)
+        judgements += _happened(manifest, trial, scripted=model is None and manifest.script is not None)
         ok = all(judgement.ok for judgement in judgements)
         return trial, tuple(judgements)
     except TimeoutError:
@@ -178,7 +179,7 @@ async def _trial(manifest: Manifest, model: str, scene: Scene | None, home: Path
         lambda: lab_config(home, model, script, environ, limits=manifest.limits, secrets=manifest.secrets)
     )
     await furnish(config, *_known(manifest, scene))
-    operator = Operator(manifest.operator)
+    operator = Operator(manifest.operator, values)
     worker = Worker(home, environ) if manifest.crash else None
     try:
         async with open_oikos(config, work=worker is None) as oikos:
@@ -194,12 +195,13 @@ async def _trial(manifest: Manifest, model: str, scene: Scene | None, home: Path
         turns=tuple(talk.turns),
         inventory=inventory,
         outputs=outputs,
-        ticks=operator.ticks,
+        ticks=sum(turn.ticks for turn in talk.turns),
         audit=audit.problems,
         hosts=frozenset(entity.slug for entity in scene.entities) if scene is not None else frozenset(),
         files=await asyncio.to_thread(_kept, home),
         crashes=talk.crashes,
         faults=talk.faults,
+        unused=operator.unused,
     )
 
 
@@ -260,12 +262,22 @@ def _played(manifest: Manifest, trial: Trial) -> Judgement:
     return Judgement(assertion="script", ok=most >= wanted and not broken, saw=saw)
 
 
-def _happened(manifest: Manifest, trial: Trial) -> list[Judgement]:
-    """Whether everything that was to go wrong did."""
+def _happened(manifest: Manifest, trial: Trial, *, scripted: bool) -> list[Judgement]:
+    """Whether all that was to go wrong did, and a script made the operator decide all that the manifest foresees.
+
+    Of a model that is free in what it does no rule need be used.
+    """
     kills, faults = len(manifest.crash), sum(bool(fault.at) for fault in manifest.faults)
-    told = (("crash", trial.crashes, kills), ("faults", trial.faults, faults))
+    decided = len(manifest.operator) if scripted else 0
+    told = (
+        ("crash", trial.crashes, kills), ("faults", trial.faults, faults),
+        ("operator", decided - len(trial.unused), decided),
+    )  # fmt: skip
+    unused = "".join(f"; not used: when {rule.when}, {rule.do}" for rule in trial.unused)
     return [
-        Judgement(assertion=name, ok=was == wanted, saw=f"{was} of {wanted}") for name, was, wanted in told if wanted
+        Judgement(assertion=name, ok=was == wanted, saw=f"{was} of {wanted}{unused if name == 'operator' else ''}")
+        for name, was, wanted in told
+        if wanted
     ]
 
 
@@ -289,6 +301,7 @@ class _Talk:
         self._worker = worker
         self._seen = 0
         self._faults = tuple(fault for fault in manifest.faults if fault.at)
+        self._moments = Moments()
         self.turns: list[Turn] = []
         self.crashes = 0
         self.faults = 0
@@ -307,7 +320,9 @@ class _Talk:
             state = await self._turn(session_id, text)
             truth = {**self._values, **(await asyncio.to_thread(self._scene.truth) if self._scene is not None else {})}
             records = tuple(await self._oikos.service.history(session_id, after=before))
-            self.turns.append(Turn(session_id=session_id, text=text, state=state, records=records, truth=truth))
+            ticks = helps(records, session_id, self._operator.pushes)
+            turn = Turn(session_id=session_id, text=text, state=state, records=records, truth=truth, ticks=ticks)
+            self.turns.append(turn)
             self._seen = state.seq
 
     def _fill(self, text: str) -> str:
@@ -332,33 +347,30 @@ class _Talk:
             seq = done.seq
 
     async def _meddle(self, record: ev.Recorded) -> None:
-        """The next fault and the next crash of the manifest, each once, after the event it waits for."""
+        """The next fault and the next crash of the manifest, and what the operator does unasked, after their event."""
         if record.seq <= self._seen:
             return
         self._seen = record.seq
-        if (
-            self._scene is not None
-            and self.faults < len(self._faults)
-            and _is_at(self._faults[self.faults].at, record.event)
-        ):
+        kind = self._moments.kind(record.event)
+        if not kind:
+            return
+        if self._scene is not None and self.faults < len(self._faults) and self._faults[self.faults].at == kind:
             fault = self._faults[self.faults]
             self.faults += 1
             await asyncio.sleep(fault.after_s * self._manifest.pace)
             await asyncio.to_thread(self._scene.inject, fault.host, fault.fault, fault.words)
         crashes = self._manifest.crash
-        if self._worker is not None and self.crashes < len(crashes) and _is_at(crashes[self.crashes].at, record.event):
+        if self._worker is not None and self.crashes < len(crashes) and crashes[self.crashes].at == kind:
             crash = crashes[self.crashes]
             self.crashes += 1
             await asyncio.sleep(crash.after_s)
             await self._worker.kill()
             await self._worker.start()
-
-
-def _is_at(kind: str, event: ev.Event) -> bool:
-    """Whether an event is one to meddle with; reads are none, they may be asked again."""
-    if isinstance(event, ev.RunStarted) and event.risk is Risk.READ_ONLY:
-        return False
-    return kind == event.KIND
+        state = await self._oikos.service.state(record.session_id)
+        rule = self._operator.after(kind, state.generation)
+        if rule is not None:
+            await asyncio.sleep(rule.after_s)
+            await self._operator.interrupt(self._oikos.service, record.session_id, rule)
 
 
 Watch = Callable[[ev.Recorded], Awaitable[None]]

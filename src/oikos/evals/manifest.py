@@ -12,36 +12,24 @@ from oikos.adapters.model.document import Node, read
 from oikos.adapters.model.scripted import load_script
 from oikos.domain.errors import ConfigError
 from oikos.domain.inventory import NAME, Mode
+from oikos.evals.expect import BUDGETS, Assertion, read_assertion
 
 _T = TypeVar("_T")
 
-FLAGS = frozenset(
-    {
-        "plan_before_run",
-        "reopens_session",
-        "writes_back",
-        "no_run",
-        "no_propose_plan",
-        "no_duplicate_complete",
-        "no_mutation_before_approval",
-        "no_wrong_target",
-        "verified_after_last_mutation",
-    }
-)
-COUNTS = frozenset(
-    {"proposes_plan", "plan_generations", "max_run_calls", "max_operator_ticks", "approvals", "recovers_from"}
-)
-BARE_COUNTS = frozenset({"proposes_plan", "recovers_from"})
-"""Counts that mean "at least one" when no number is given; the others need theirs."""
-TEXTS = frozenset({"answer_contains", "secret_absent"})
-KINDS = FLAGS | COUNTS | TEXTS | {"completes", "fact_equals", "target_state", "budget"}
-"""The closed set of assertion kinds (SPEC R9.2)."""
-BUDGETS = ("iterations", "tokens", "runs")
-
-DECISIONS = ("approve", "reject", "changes", "answer", "confirm", "raise", "stop", "leave")
-WORDED = frozenset({"changes", "answer", "confirm"})
+CARDS: Mapping[str, tuple[str, ...]] = {
+    "plan": ("approve", "reject", "changes", "confirm", "answer", "stop", "leave"),
+    "run": ("approve", "reject", "changes", "confirm", "answer", "stop", "leave"),
+    "question": ("answer", "stop", "leave"),
+    "limit": ("raise", "answer", "stop", "leave"),
+    "nudge": ("answer", "stop", "leave"),
+    "repetition": ("answer", "stop", "leave"),
+    "halted": ("answer", "stop", "leave"),
+}
+"""What a session may wait for, and what the scripted operator may do then."""
+UNASKED = ("say", "revoke", "stop")
+"""What the operator may do after an event, while nothing waits for them."""
+WORDED = frozenset({"changes", "answer", "confirm", "say"})
 """Decisions that are nothing without a text."""
-CARDS = ("plan", "run", "question", "limit", "nudge", "repetition", "halted")
 LOCAL = "local"
 """The world that is a directory of this machine; all others are lab hosts."""
 WORLDS = (LOCAL, "bare", "apt_lock", "backup", "big_log", "fresh_ct", "service_down")
@@ -52,36 +40,25 @@ MOMENTS = ("turn.started", "assistant.said", "plan.approved", "run.started", "ru
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assertion:
-    """One thing that must be true of a trial."""
-
-    kind: str
-    line: int
-    count: int = 1
-    texts: tuple[str, ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-
-    def __str__(self) -> str:
-        if self.kind in COUNTS:
-            return f"{self.kind}: {self.count}"
-        if self.texts:
-            return f"{self.kind}: {', '.join(self.texts)}"
-        if self.pairs:
-            return f"{self.kind}: " + ", ".join(f"{key}={value}" for key, value in self.pairs)
-        return self.kind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRule:
-    """What the scripted operator does when a session waits: the first rule that fits and is not used up."""
+    """What the scripted operator does for a card or after an event: the first that fits and is not used up."""
 
     when: str
+    """A card, or the kind of an event."""
     do: str
     generation: int | None = None
+    shows: str = ""
+    """Occurs in what the card shows: its text, question, or commands."""
     text: str = ""
     phrases: tuple[str, ...] = ()
     """Typed beside an approval: the destructive items it allows."""
+    snapshot: bool = False
+    """Chosen with an approval: each guest that the plan offers to keep is kept first."""
     times: int = 1
+    optional: bool = False
+    """Whether a script may leave it unused; otherwise that fails the eval."""
+    after_s: float = 0.0
+    """Between the event and what is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,19 +281,34 @@ def _followup(node: Node) -> Followup:
 
 
 def _rule(node: Node) -> OperatorRule:
-    fields = node.fields(required=("when", "do"), optional=("generation", "text", "times", "phrases"))
-    do = fields["do"].choice(*DECISIONS)
+    fields = node.fields(
+        required=("when", "do"),
+        optional=("generation", "shows", "text", "times", "optional", "phrases", "snapshot", "after_ms"),
+    )
+    when = fields["when"].choice(*CARDS, *MOMENTS)
+    do = fields["do"].choice(*CARDS.get(when, UNASKED))
     if do in WORDED and "text" not in fields:
         node.fail(f"a text with do: {do}")
-    if do != "approve" and "phrases" in fields:
-        fields["phrases"].fail("phrases with do: approve only")
+    if do not in WORDED | {"reject"} and "text" in fields:
+        fields["text"].fail(f"no text with do: {do}, which says nothing")
+    for name in ("phrases", "snapshot"):
+        if do != "approve" and name in fields:
+            fields[name].fail(f"{name} with do: approve only")
+    if when in CARDS and "after_ms" in fields:
+        fields["after_ms"].fail("an event as when: a card is decided when it is shown")
+    if when not in CARDS and "shows" in fields:
+        fields["shows"].fail("a card as when: an event shows nothing")
     return OperatorRule(
-        when=fields["when"].choice(*CARDS),
+        when=when,
         do=do,
         generation=fields["generation"].integer(1) if "generation" in fields else None,
+        shows=_text(fields, "shows"),
         text=_text(fields, "text"),
         phrases=tuple(fields["phrases"].texts()) if "phrases" in fields else (),
+        snapshot="snapshot" in fields and fields["snapshot"].flag(),
         times=fields["times"].integer(1) if "times" in fields else 1,
+        optional="optional" in fields and fields["optional"].flag(),
+        after_s=_milliseconds(fields),
     )
 
 
@@ -366,56 +358,3 @@ def _pace(node: Node) -> float:
 def _limits(node: Node) -> tuple[tuple[str, int], ...]:
     fields = node.fields(optional=(*BUDGETS, "wall_s"))
     return tuple((key, value.integer(1)) for key, value in fields.items())
-
-
-# ---- assertions -----------------------------------------------------------------------------------------------------
-
-
-def read_assertion(node: Node) -> Assertion:
-    """One item of `expect`.
-
-    Raises:
-        ConfigError: an unknown kind, or a value that does not fit it.
-    """
-    if node.is_text:
-        kind = node.choice(*sorted(KINDS))
-        if kind not in FLAGS | BARE_COUNTS | {"completes"}:
-            node.fail(f"a value, such as `{kind}: …`")
-        return Assertion(kind=kind, line=node.line)
-    pairs = node.mapping()
-    if len(pairs) != 1:
-        node.fail("one assertion kind an item")
-    kind, value = next(iter(pairs.items()))
-    if kind not in KINDS:
-        node.fail(f"one of {', '.join(sorted(KINDS))}, not {kind!r}")
-    if kind in FLAGS:
-        if not value.flag():
-            value.fail("true: leave the item out when it need not hold")
-        return Assertion(kind=kind, line=node.line)
-    if kind in COUNTS:
-        return Assertion(kind=kind, line=node.line, count=value.integer())
-    if kind == "completes":
-        return Assertion(kind=kind, line=node.line, texts=(value.choice("true", "done", "failed", "nothing_to_do"),))
-    if kind in TEXTS:
-        texts = tuple(value.texts())
-        if not texts:
-            value.fail("at least one text")
-        return Assertion(kind=kind, line=node.line, texts=texts)
-    if kind == "target_state" and value.is_text:
-        return Assertion(kind=kind, line=node.line, texts=(value.choice("before", "after"),))
-    return Assertion(kind=kind, line=node.line, pairs=_inner(kind, value))
-
-
-def _inner(kind: str, value: Node) -> tuple[tuple[str, str], ...]:
-    if kind == "budget":
-        return tuple((name, str(item.integer())) for name, item in value.fields(optional=BUDGETS).items())
-    if kind == "target_state":
-        fields = value.fields(required=("host", "command"), optional=("exit", "shows"))
-        if "exit" in fields:
-            fields["exit"].integer(0, 255)
-        return tuple((name, item.verbatim()) for name, item in fields.items())
-    pairs = value.mapping()
-    for name, item in pairs.items():
-        if not name.rpartition("/")[2]:
-            item.fail("ENTITY/KEY: VALUE")
-    return tuple((name, item.verbatim()) for name, item in pairs.items())

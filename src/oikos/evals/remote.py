@@ -26,18 +26,23 @@ from oikos.domain.state import TERMINAL
 from oikos.evals.assertions import Judgement, judge
 from oikos.evals.client import Server, recorded
 from oikos.evals.harness import RESTING
-from oikos.evals.manifest import Followup, Manifest
-from oikos.evals.operator import SCRIPT, Operator
-from oikos.evals.trial import Trial, Turn
+from oikos.evals.local import SLUG as LOCAL_TARGET
+from oikos.evals.manifest import LOCAL, Followup, Manifest, OperatorRule
+from oikos.evals.operator import SCRIPT, Moments, Operator
+from oikos.evals.trial import Trial, Turn, helps
 
 CLOSED = TERMINAL | {Phase.IDLE}
 """Where nothing waits for anybody."""
 
 
-def unfit(manifest: Manifest) -> str:
-    """Why a manifest cannot be played against a server; empty when it can."""
+def unfit(manifest: Manifest, targets: frozenset[str] = frozenset({LOCAL_TARGET})) -> str:
+    """Why a manifest cannot be played against a server with these targets; empty when it can.
+
+    The world `local` is then the server's own target of that name, as long as nothing is put there or asked of it.
+    """
+    local = manifest.world == LOCAL
     needs = {
-        f"the world {manifest.world}": bool(manifest.world),
+        f"the world {manifest.world}": bool(manifest.world) and not local,
         "a scripted model": manifest.script is not None,
         "faults": bool(manifest.faults),
         "crashes": bool(manifest.crash),
@@ -45,6 +50,8 @@ def unfit(manifest: Manifest) -> str:
         "entities of its own": bool(manifest.entities),
         "planted secrets": bool(manifest.secrets),
         "limits of its own": bool(manifest.limits),
+        "a look at its hosts": local and any(each.kind == "target_state" for each in manifest.expect),
+        f"a target {LOCAL_TARGET}, which the server has not": local and LOCAL_TARGET not in targets,
     }
     found = [name for name, needed in needs.items() if needed]
     return f"needs its own lab ({', '.join(found)}): not applicable to a server" if found else ""
@@ -77,10 +84,17 @@ class Desk:
         self._server = server
 
     async def approve(
-        self, session_id: str, card: Card, by: Principal, *, items: tuple[int, ...] = (), phrases: tuple[str, ...] = ()
+        self,
+        session_id: str,
+        card: Card,
+        by: Principal,
+        *,
+        items: tuple[int, ...] = (),
+        phrases: tuple[str, ...] = (),
+        snapshot: bool = False,
     ) -> Done | Refusal:
         """Approve what a card showed."""
-        body = {**_shown(card), "items": items, "phrases": phrases}
+        body = {**_shown(card), "items": items, "phrases": phrases, "snapshot": snapshot}
         return await self._act(session_id, "approve", body)
 
     async def reject(self, session_id: str, by: Principal, *, reason: str = "") -> Done | Refusal:
@@ -103,6 +117,10 @@ class Desk:
             body["shown"] = _shown(shown)
         return await self._act(session_id, "messages", body)
 
+    async def revoke(self, session_id: str, by: Principal) -> Done | Refusal:
+        """Close the window."""
+        return await self._act(session_id, "revoke", {})
+
     async def raise_limits(self, session_id: str, by: Principal) -> Done | Refusal:
         """Raise and continue."""
         return await self._act(session_id, "raise", {})
@@ -123,26 +141,8 @@ def _shown(card: Card) -> dict[str, object]:
     return {"generation": card.generation, "digest": card.digest, **run}
 
 
-async def play_remotely(manifest: Manifest, server: Server) -> tuple[Trial, tuple[Judgement, ...]]:
-    """Play one manifest to its end on a server, and judge what the server's stream told.
-
-    Raises:
-        OikosError: it could not be played; one line.
-    """
-    talk = _Talk(manifest, server)
-    try:
-        await talk.through()
-        trial = await asyncio.to_thread(_trial, talk, server)
-    finally:
-        await talk.leave()
-    judgements = [judge(assertion, trial, None) for assertion in manifest.expect]
-    problems = "; ".join(trial.audit)
-    saw = problems or f"stream and history agree on {sum(1 for _ in trial.records())} events"
-    return trial, (*judgements, Judgement(assertion="record", ok=not problems, saw=saw))
-
-
-class _Talk:
-    """The operator's messages, one turn after the other."""
+class Play:
+    """One manifest on a server; what its stream told is kept, however it ends."""
 
     def __init__(self, manifest: Manifest, server: Server) -> None:
         self._manifest = manifest
@@ -150,14 +150,33 @@ class _Talk:
         self._clock = SystemClock()
         self._begun = self._clock.now()
         self._desk = Desk(server)
-        self.operator = Operator(manifest.operator)
+        self._operator = Operator(manifest.operator)
+        self._moments = Moments()
+        self._values = {"host": LOCAL_TARGET} if manifest.world == LOCAL else {}
         self._state = State()
         self._records: list[ev.Recorded] = []
         self._opened: list[str] = []
-        self.turns: list[Turn] = []
+        self._turns: list[Turn] = []
+        self.told: list[ev.Recorded] = []
+        """Every event of the stream, also of a turn that did not end."""
 
-    async def through(self) -> None:
-        """All turns."""
+    async def judged(self) -> tuple[Trial, tuple[Judgement, ...]]:
+        """Play it to its end, and judge what the server's stream told.
+
+        Raises:
+            OikosError: it could not be played; one line.
+        """
+        try:
+            await self._through()
+            trial = await asyncio.to_thread(self._trial)
+        finally:
+            await self.leave()
+        judgements = [judge(assertion, trial, None) for assertion in self._manifest.expect]
+        problems = "; ".join(trial.audit)
+        saw = problems or f"stream and history agree on {sum(1 for _ in trial.records())} events"
+        return trial, (*judgements, Judgement(assertion="record", ok=not problems, saw=saw))
+
+    async def _through(self) -> None:
         session_id = ""
         for message in (Followup(text=self._manifest.prompt, fresh=True), *self._manifest.followups):
             if message.fresh:
@@ -168,9 +187,14 @@ class _Talk:
                 session_id, self._state = str(opened["id"]), State()
                 self._opened.append(session_id)
             self._records = []
-            state = await self._turn(session_id, message.text)
+            text = message.text
+            for name, value in self._values.items():
+                text = text.replace(f"{{{name}}}", value)
+            state = await self._turn(session_id, text)
             records = tuple(self._records)
-            self.turns.append(Turn(session_id=session_id, text=message.text, state=state, records=records))
+            ticks = helps(records, session_id, self._operator.pushes)
+            turn = Turn(session_id=session_id, text=text, state=state, records=records, truth=self._values, ticks=ticks)
+            self._turns.append(turn)
 
     async def leave(self) -> None:
         """Stop what was left open: an eval leaves no card behind in a server that people use."""
@@ -186,44 +210,59 @@ class _Talk:
             raise OikosError(f"the message was refused ({sent.code}): {sent.text}")
         seq = sent.seq
         while True:
-            state = await asyncio.to_thread(self._rest, session_id, seq)
+            state, rule = await asyncio.to_thread(self._rest, session_id, seq)
+            if rule is not None:
+                await asyncio.sleep(rule.after_s)
+                await self._operator.interrupt(self._desk, session_id, rule)
+                continue
             card = card_of(session_id, state)
-            done = await self.operator.decide(self._desk, card) if card is not None else None
+            done = await self._operator.decide(self._desk, card) if card is not None else None
             if done is None:
                 return state
             seq = done.seq
 
-    def _rest(self, session_id: str, after: int) -> State:
-        """Follow the stream until the session is neither executing nor waiting and no turn holds it (SPEC R9.1)."""
+    def _rest(self, session_id: str, after: int) -> tuple[State, OperatorRule | None]:
+        """Follow the stream until the session is neither executing nor waiting and no turn holds it (SPEC R9.1), or
+        until the operator has something to do unasked."""
         left_s = self._manifest.timeout_s - self._clock.now().elapsed_since(self._begun)
         with contextlib.closing(self._server.events(session_id, after=self._state.seq, within_s=left_s)) as stream:
             for record in stream:
                 self._records.append(record)
+                self.told.append(record)
                 state = self._state = evolve(self._state, record)
+                kind = self._moments.kind(record.event)
+                rule = self._operator.after(kind, state.generation) if kind else None
+                if rule is not None:
+                    return state, rule
                 rests = state.seq >= after and state.phase in RESTING and not state.turn
                 if rests and self._server.get(f"/sessions/{session_id}")["seq"] == state.seq:
-                    return state
+                    return state, None
         raise OikosError("the stream ended by itself")
 
+    def _trial(self) -> Trial:
+        """What the server says when it is over."""
+        sessions = dict.fromkeys(turn.session_id for turn in self._turns)
+        problems: list[str] = []
+        outputs: dict[str, bytes] = {}
+        for session_id in sessions:
+            last = max(turn.state.seq for turn in self._turns if turn.session_id == session_id)
+            streamed = [r for turn in self._turns for r in turn.records if r.session_id == session_id]
+            history = self._server.get(f"/sessions/{session_id}/history")["events"]
+            kept = [recorded(session_id, body) for body in history]
+            if streamed != kept[:last]:
+                problems.append(f"the stream of session {session_id[:8]} is not its history")
+            for row in self._server.get(f"/runs?session={session_id}&limit=1000")["runs"]:
+                path = f"/runs/{row['run_id']}/output"
+                outputs[row["run_id"]] = self._server.raw(f"{path}?stream=out") + self._server.raw(f"{path}?stream=err")
+        return Trial(
+            turns=tuple(self._turns), inventory=_inventory(self._server), outputs=outputs,
+            ticks=sum(turn.ticks for turn in self._turns), audit=tuple(problems), unused=self._operator.unused,
+        )  # fmt: skip
 
-def _trial(talk: _Talk, server: Server) -> Trial:
-    """What the server says when it is over."""
-    sessions = dict.fromkeys(turn.session_id for turn in talk.turns)
-    problems: list[str] = []
-    outputs: dict[str, bytes] = {}
-    for session_id in sessions:
-        last = max(turn.state.seq for turn in talk.turns if turn.session_id == session_id)
-        streamed = [r for turn in talk.turns for r in turn.records if r.session_id == session_id]
-        kept = [recorded(session_id, body) for body in server.get(f"/sessions/{session_id}/history")["events"]]
-        if streamed != kept[:last]:
-            problems.append(f"the stream of session {session_id[:8]} is not its history")
-        for row in server.get(f"/runs?session={session_id}&limit=1000")["runs"]:
-            path = f"/runs/{row['run_id']}/output"
-            outputs[row["run_id"]] = server.raw(f"{path}?stream=out") + server.raw(f"{path}?stream=err")
-    return Trial(
-        turns=tuple(talk.turns), inventory=_inventory(server), outputs=outputs, ticks=talk.operator.ticks,
-        audit=tuple(problems),
-    )  # fmt: skip
+
+def targets_of(server: Server) -> frozenset[str]:
+    """Slugs of the machines that a server knows."""
+    return frozenset(str(row["slug"]) for row in server.get("/entities")["entities"] if not row["gone"])
 
 
 def _inventory(server: Server) -> Inventory:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from oikos.domain import events as ev
 from oikos.domain.inventory import Entity, Inventory
-from oikos.domain.session import State
+from oikos.domain.session import Phase, State
+from oikos.evals.manifest import OperatorRule
 
 
 class Scene(Protocol):
@@ -74,6 +75,8 @@ class Turn:
     records: tuple[ev.Recorded, ...]
     session_id: str = ""
     truth: Mapping[str, object] = field(default_factory=dict)
+    ticks: int = 0
+    """How often the operator had to help it on; consents are counted apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,8 @@ class Trial:
     """How often the working process was killed."""
     faults: int = 0
     """How many faults came after an event."""
+    unused: tuple[OperatorRule, ...] = ()
+    """What the operator was to do and never had to."""
 
     @property
     def consents(self) -> int:
@@ -125,3 +130,53 @@ class Trial:
     def started(self) -> tuple[ev.RunStarted, ...]:
         """Runs of the agent; probes are Oikos's own."""
         return tuple(e for e in self.events() if isinstance(e, ev.RunStarted) and e.authority != "probe")
+
+    def sessions(self) -> tuple[Trial, ...]:
+        """The same trial, one session at a time, in the order they were opened."""
+        ids = dict.fromkeys(turn.session_id for turn in self.turns)
+        return tuple(replace(self, turns=tuple(turn for turn in self.turns if turn.session_id == id)) for id in ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """What completed tasks asked of the operator (security/THREATS T35)."""
+
+    tasks: int = 0
+    """Turns that ended done."""
+    approvals: int = 0
+    """Consents on the way to them."""
+    ticks: int = 0
+    """Whatever else had to be done beyond the first approval of each: answers, pushes, further approvals."""
+
+
+def effort(trial: Trial) -> Effort:
+    """The effort of a trial; turns that ended otherwise belong to the task that is completed after them."""
+    tasks = approvals = ticks = 0
+    for session in trial.sessions():
+        consents = helps = 0
+        for turn in session.turns:
+            consents += sum(isinstance(record.event, ev.ConsentGranted) for record in turn.records)
+            helps += turn.ticks
+            if turn.state.phase is Phase.DONE:
+                tasks, approvals, ticks = tasks + 1, approvals + consents, ticks + helps + max(0, consents - 1)
+                consents = helps = 0
+    return Effort(tasks=tasks, approvals=approvals, ticks=ticks)
+
+
+def helps(records: Sequence[ev.Recorded], session_id: str, pushes: Iterable[tuple[str, int]]) -> int:
+    """How many of the operator's acts brought the agent on by something else than a consent or a no.
+
+    A message is what the record says it was: an assent that opened a window is a consent, "stop" is none at all.
+    """
+    count = 0
+    for pushed, seq in pushes:
+        at = next((record.at for record in records if pushed == session_id and record.seq == seq), None)
+        act = [record.event for record in records if record.at == at]
+        if at is not None and not any(_counts_elsewhere(event) for event in act):
+            count += 1
+    return count
+
+
+def _counts_elsewhere(event: ev.Event) -> bool:
+    no = isinstance(event, ev.OperatorSaid) and event.reading in ("refusal", "halt")
+    return no or isinstance(event, ev.ConsentGranted)

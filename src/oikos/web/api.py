@@ -154,7 +154,15 @@ class Api:
         phrases = tuple(cast("list[str]", body.get("phrases", [])))
         return await self._act(
             state,
-            service.approve(state.session_id, card, by, items=items, phrases=phrases, duration_s=duration_s),
+            service.approve(
+                state.session_id,
+                card,
+                by,
+                items=items,
+                phrases=phrases,
+                duration_s=duration_s,
+                snapshot=bool(body.get("snapshot")),
+            ),
         )
 
     async def confirm(self, request: Request, by: Principal, body: Body) -> Response:

@@ -89,7 +89,7 @@ ROWS: tuple[Row, ...] = (
         _object(
             ("generation", "digest"), **_SHOWN, items={"type": "array", "items": _WHOLE},
             phrases={"type": "array", "items": _WORDS}, minutes={"type": "integer", "enum": [30, 60, 240]},
-            reopen={"type": "boolean"},
+            reopen={"type": "boolean"}, snapshot={"type": "boolean"},
         ),
         Role.APPROVER,
     ),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from oikos.app.feed import Delta, Item, OutputChunk
 from oikos.app.service import Card, Done, card_of
 from oikos.domain import events as ev
+from oikos.domain.consent import SNAPSHOT_ITEM
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Fact, Inventory
 from oikos.domain.plan import Plan
@@ -48,6 +49,11 @@ def card(shown: Card | None) -> Shape | None:
                 "phrase": command.preauthorise.phrase if command.preauthorise is not None else "",
             }
             for number, (step, command) in enumerate(shown.plan.destructive_items(), start=1)
+        ]  # fmt: skip
+        body["snapshots"] = [
+            {"target": kept.target, "node": kept.node, "command": kept.command(shown.session_id, shown.generation),
+             "ticked": SNAPSHOT_ITEM in shown.ticked}
+            for kept in shown.plan.snapshots
         ]  # fmt: skip
     return body
 

@@ -25,6 +25,7 @@ from oikos.adapters.fleet.spool import (
     Operation,
 )
 from oikos.adapters.fleet.wrap import Way
+from oikos.domain import secret_files
 from oikos.domain.errors import TargetError
 from oikos.domain.run import (
     Exited,
@@ -175,8 +176,7 @@ class Follower:
             case "undecided":
                 return await self._void(order, way)
             case "void":
-                reason = "its consent had ended when the target was ready" if detail == "late" else "not begun"
-                return NeverStarted(reason=reason)
+                return NeverStarted(reason=_void(order, way, detail))
             case "rebooted":
                 return Unknown(reason="the target was restarted while it ran")
             case "supervisor-killed":
@@ -208,6 +208,21 @@ def _declined(op: Operation, why: str, way: Way) -> RunOutcome | None:
     if why.startswith("full"):
         return NeverStarted(reason=f"the disk of {way.name} is full: {why.removeprefix('full ')} KiB free")
     return NeverStarted(reason=f"{way.name} has no usable spool: {why}")
+
+
+def _void(order: RunOrder, way: Way, detail: str) -> str:
+    place = secret_files.directory(order.run_id)
+    match detail:
+        case "late":
+            return "its consent had ended when the target was ready"
+        case "taken":
+            return f"{place} was there before on {way.name}, so no secret file was put there: see who made it"
+        case "refused":
+            return f"{way.name} cannot hold secret files: /tmp must be writable and sticky there (mode 1777)"
+        case "unwritten":
+            return f"the secret files could not be written on {way.name}: see whether /tmp is full there"
+        case _:
+            return "not begun"
 
 
 def _skew_s(hello: Hello) -> float:

@@ -14,6 +14,7 @@ from oikos.adapters.fleet.notes import Notes
 from oikos.adapters.fleet.outlet import Outlet
 from oikos.adapters.fleet.plain import PlainRun
 from oikos.adapters.fleet.pool import Pool
+from oikos.adapters.fleet.spool import Filled
 from oikos.adapters.fleet.wrap import Way
 from oikos.domain.admission import Admission
 from oikos.domain.errors import SealError, TargetError
@@ -28,6 +29,9 @@ PATIENCE_S: Final = 300.0
 
 _Work = Callable[[Way, Outlet], Awaitable[tuple[RunOutcome, str]]]
 """What leads to an outcome and a note."""
+
+Fill = Callable[[RunOrder], Awaitable[Filled]]
+"""Puts the secrets into an order. Raises TargetError with the remedy when it cannot; then nothing is started."""
 
 
 def _never_started(reason: str) -> RunOutcome:
@@ -47,16 +51,20 @@ class FleetRunner:
         clock: Clock,
         notes: Path,
         secret: Callable[[str], str],
+        fill: Fill | None = None,
         agent: str | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         """`notes` is a directory in the home of Oikos, shared by all processes on that home.
 
         `secret` gives the value of a reference such as `env:NAME` and raises TargetError when there is none.
+        `fill` is called when the Admission was spent on the order as it was approved, before anything travels;
+        None: orders hold no secrets.
         `agent` is the socket of an SSH agent; None: that of the environment. A target may be out of reach for
         `patience_s` seconds beyond a run's own limit before its outcome is Unknown.
         """  # fmt: skip
         self._carrier = Carrier(Pool(agent=agent), secret=secret, clock=clock)
+        self._fill = fill
         self._follower = Follower(self._carrier, Notes(notes), clock, patience_s=patience_s)
         self._plain: dict[str, PlainRun] = {}
 
@@ -133,6 +141,12 @@ class FleetRunner:
         await self._carrier.pool.close()
 
     async def _start(self, order: RunOrder, way: Way, outlet: Outlet) -> tuple[RunOutcome, str]:
+        if self._fill is not None:
+            order = filled = await self._fill(order)
+            if filled.files and not order.supervised:
+                raise ValueError("a run with secret files needs a supervisor, which takes them away at its end")
+            for _, value in filled.files:
+                wrap.check(value)
         wrap.check(order.command)
         wrap.check(order.stdin or "")
         if order.supervised:

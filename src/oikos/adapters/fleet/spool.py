@@ -14,11 +14,12 @@ A                                         acknowledged
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import secrets
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -38,6 +39,23 @@ MAX_LINE_BYTES: Final = 65_536
 _BLANK = re.compile("@([A-Z_]+)@")
 
 Operation = Literal["hello", "start", "attach", "void", "kill", "ack"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled(RunOrder):
+    """An order as it travels: with the secrets in it. Never journalled, never shown."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and exact contents of each secret file; they lie in `secret_files.directory(run_id)`."""
+
+    @classmethod
+    def of(cls, order: RunOrder, *, command: str, stdin: str | None, files: Mapping[str, str]) -> Filled:
+        """What a journalled order becomes."""
+        held = {field.name: getattr(order, field.name) for field in dataclasses.fields(order)}
+        return cls(**held | {"command": command, "stdin": stdin, "files": tuple(files.items())})
+
+    def __repr__(self) -> str:
+        return f"Filled({self.run_id})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,12 +178,18 @@ def payload(
         raise ValueError(f"{run_id!r} is no run id")
     command = order.command if order else ""
     stdin = order.stdin if order else None
+    files = order.files if isinstance(order, Filled) else ()
     words: dict[str, str] = {
         "OP": op, "ID": run_id, "NONCE": mark, "OOFF": str(out), "EOFF": str(err), "CHUNK": str(CHUNK_BYTES),
         "LIMIT": str(limit_s), "IDLE": str(_up(order.limits.idle_s) if order else 0),
         "CAP": str(order.limits.kill_bytes if order else 0), "NOT_AFTER": str(not_after_s),
         "FLOOR_KB": str(FLOOR_KB), "CANARY": shlex.quote(CANARY),
         "STDIN": str(-1 if stdin is None else len(stdin.encode())), "CMD": command, "STDIN_TEXT": stdin or "",
+        "FILES": str(len(files)),
+        "PUTS": "\n".join(
+            f"put {name} {len(value.encode())} <<'{mark}_F{at}'\n{value}\n{mark}_F{at}"
+            for at, (name, value) in enumerate(files)
+        ),
     }  # fmt: skip
     return _BLANK.sub(lambda blank: words[blank[1]], text).encode()
 

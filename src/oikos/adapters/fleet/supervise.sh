@@ -4,6 +4,7 @@
 #
 # A run lives in ~/.local/state/oikos/spool/RUN_ID (mkdir of it = the claim):
 #   cmd stdin boot | decision (run or void, by hard link: compare-and-set) | pid out err sig why | rc | alive (fifo)
+#   files: it has secret files, which lie in /tmp/oikos-RUN_ID as long as the command runs
 oikos() {
 umask 077; have7=
 OP=@OP@ ID=@ID@ NONCE=@NONCE@ OOFF=@OOFF@ EOFF=@EOFF@ CHUNK=@CHUNK@
@@ -29,7 +30,7 @@ fi
 EPOCH=; { read -r EPOCH <"$S/epoch"; } 2>/dev/null
 [ -n "$EPOCH" ] || refuse 'no-hard-links-or-full'
 hello "$EPOCH"
-D=$S/$ID
+D=$S/$ID F=/tmp/oikos-$ID
 decide() { printf '%s\n' "$1" >"$D/.d.$$"; ln "$D/.d.$$" "$D/decision" 2>/dev/null; rm -f "$D/.d.$$"; read -r dec <"$D/decision"; }
 # start time in ticks since boot: with it a pid means one process only
 st() { { read -r l </proc/$1/stat; } 2>/dev/null || return 1; l=${l##*) }; set -- $l; shift 19; echo "$1"; }
@@ -38,11 +39,23 @@ alive() { [ -n "$2" ] && same_boot && [ "$(st $1)" = "$2" ]; }
 # the headline of df -P has seven words, the line below it has the free space as its fourth
 free_kb() { set -- $(LC_ALL=C df -Pk "$1" 2>/dev/null); case ${11:-x} in *[!0-9]*) ;; *) echo ${11};; esac; }
 nap() { sleep $1 2>/dev/null || sleep 1; }
+# one secret file, to the byte
+put() { [ -n "$bad" ] || head -c $2 >"$F/$1" || bad=unwritten; }
+# what the supervisor cannot remove any more; nothing that was put there by somebody else
+drop() {
+ [ -e "$D/files" ] || return 0
+ s= ss=; { read -r c cs s ss <"$D/pid"; } 2>/dev/null
+ alive "$s" "$ss" && return 0
+ [ -O "$F" ] && [ ! -h "$F" ] && rm -rf "$F"
+}
 case $OP in
  hello)
   # what was acknowledged a week ago, or finished a month ago and was never asked for, is forgotten
-  ( { find "$S" -type f -name gone -mtime +7; find "$S" -type f -name rc -mtime +30; } 2>/dev/null |
-    while read -r f; do case $f in "$S"/*/*) rm -rf "${f%/*}";; esac; done ) </dev/null >/dev/null 2>&1 &
+  ( { find "$S" -type f '(' -name gone -o -name files ')' -mtime +7; find "$S" -type f -name rc -mtime +30; } 2>/dev/null |
+    while read -r f; do
+     D=${f%/*} F=/tmp/oikos-${D##*/}
+     case $f in "$S"/*/files) drop;; "$S"/*/*) rm -rf "$D";; esac
+    done ) </dev/null >/dev/null 2>&1 &
   exit 0;;
  start)
   if [ ! -d "$D" ]; then
@@ -50,6 +63,15 @@ case $OP in
    if [ -n "$free" ] && [ "$free" -lt $FLOOR_KB ]; then printf 'X full %s\n' "$free"; exit 3; fi
   fi
   if mkdir "$D" 2>/dev/null; then
+   bad=
+   if [ @FILES@ -gt 0 ]; then
+    # made by this run and nobody else, in a place where nobody else can move it away (security/THREATS T34)
+    if [ -k /tmp ] && mkdir -m 700 "$F" 2>/dev/null; then echo >"$D/files" || { bad=unwritten; rmdir "$F"; }
+    elif [ -e "$F" ] || [ -h "$F" ]; then bad=taken
+    else bad=refused; fi
+@PUTS@
+    if [ -n "$bad" ]; then echo $bad >"$D/why"; decide void; drop; printf 'U void %s\n' $bad; exit 0; fi
+   fi
    cat >"$D/cmd" <<'@NONCE@_CMD'
 @CMD@
 @NONCE@_CMD
@@ -67,10 +89,12 @@ case $OP in
 # DIR LIMIT IDLE CAP NOT_AFTER FLOOR_KB SETSID SHELL... ; fd 9 = writing end of the alive fifo
 D=$1 lim=$2 idle=$3 cap=$4 na=$5 floor=$6 ss=$7; shift 7
 [ -n "$ss" ] || trap '' HUP
-say=run
+say=run F=
+[ ! -e "$D/files" ] || F=/tmp/oikos-${D##*/}
+drop() { [ -n "$F" ] && [ -O "$F" ] && [ ! -h "$F" ] && rm -rf "$F"; }
 if [ "$na" -gt 0 ] && [ "$(date +%s)" -gt "$na" ]; then say=void; echo late >"$D/why"; fi
-printf '%s\n' $say >"$D/.s"; ln "$D/.s" "$D/decision" 2>/dev/null || exit 0
-if [ $say = void ]; then rm -f "$D/stdin"; exit 0; fi
+printf '%s\n' $say >"$D/.s"; ln "$D/.s" "$D/decision" 2>/dev/null || say=void
+if [ $say = void ]; then rm -f "$D/stdin"; drop; exit 0; fi
 : >"$D/out"; : >"$D/err"
 cd "$HOME" 2>/dev/null || cd /
 if [ -f "$D/stdin" ]; then exec 5<"$D/stdin"; rm -f "$D/stdin"; else exec 5</dev/null; fi
@@ -112,6 +136,7 @@ c=$!
 w=$!
 wait $c; rc=$?
 s=0; if [ $rc -gt 128 ] && [ -s "$D/sig" ]; then s=1; fi
+drop
 printf '%s %s\n' $rc $s 1<>"$D/rc.t"; mv "$D/rc.t" "$D/rc"
 [ -s "$D/why" ] || kill $w
 exit 0
@@ -127,14 +152,15 @@ exit 0
  void)
   # decides, atomically, that a run that was not claimed, or claimed and not begun, never begins
   mkdir "$D" 2>/dev/null
-  decide void; rm -f "$D/stdin"
+  decide void
+  if [ "$dec" != run ]; then rm -f "$D/stdin"; drop; fi
   printf 'V %s\n' "$dec"; exit 0;;
  attach)
   [ -d "$D" ] || { printf 'U absent\n'; exit 0; };;
  kill)
   mkdir "$D" 2>/dev/null
   decide void
-  if [ "$dec" != run ]; then printf 'K void\n'; exit 0; fi
+  if [ "$dec" != run ]; then rm -f "$D/stdin"; drop; printf 'K void\n'; exit 0; fi
   n=0; while [ ! -s "$D/pid" ] && [ ! -s "$D/rc" ] && [ $n -lt 50 ]; do n=$((n+1)); nap 0.02; done
   [ -s "$D/rc" ] && { printf 'K ended\n'; exit 0; }
   c= cs=; { read -r c cs s ss <"$D/pid"; } 2>/dev/null
@@ -148,14 +174,17 @@ exit 0
   exit 0;;
  ack)
   # the directory stays as a tombstone: a start message that arrives late must still find the run id taken
-  if [ -d "$D" ]; then : >"$D/gone"; decide void; ( cd "$D" && rm -f cmd stdin stdin.t sup out err pid rc rc.t sig why alive boot .s ); fi
+  if [ -d "$D" ]; then
+   : >"$D/gone"; decide void; drop
+   ( cd "$D" && rm -f cmd stdin stdin.t files sup out err pid rc rc.t sig why alive boot .s )
+  fi
   printf 'A\n'; exit 0;;
 esac
 # ---- follow: frames from the asked offsets on, until the outcome or the proof that there is none ----
 [ -e "$D/gone" ] && { printf 'U acknowledged\n'; exit 0; }
 n=0; while [ ! -s "$D/decision" ]; do n=$((n+1)); [ $n -gt 100 ] && { printf 'U undecided\n'; exit 0; }; nap 0.02; done
 read -r dec <"$D/decision"
-if [ "$dec" != run ]; then why=-; [ -s "$D/why" ] && read -r why <"$D/why"; printf 'U void %s\n' "$why"; exit 0; fi
+if [ "$dec" != run ]; then drop; why=-; [ -s "$D/why" ] && read -r why <"$D/why"; printf 'U void %s\n' "$why"; exit 0; fi
 n=0; while [ ! -s "$D/pid" ] && [ ! -s "$D/rc" ] && [ $n -lt 100 ]; do n=$((n+1)); nap 0.01; done
 cd "$D" || exit 3
 # slice FILE OFFSET COUNT: exactly COUNT bytes; reads at most 64 KiB too much (busybox tail -c +N reads from 0)
@@ -190,7 +219,7 @@ while :; do
     if ! alive "$s" "$ss" && ! alive "$c" "$cs" && [ ! -s rc ]; then
       [ -e gone ] && { printf 'U acknowledged\n'; exit 0; }
       set -- $(LC_ALL=C TIME_STYLE=locale ls -ln err out 2>/dev/null) 0 0 0 0 0 0 0 0 0 0 0 0 0 0
-      if [ $(($5-EOFF)) -le 0 ] && [ $((${14}-OOFF)) -le 0 ]; then if same_boot; then printf 'U supervisor-killed\n'; else printf 'U rebooted\n'; fi; exit 0; fi
+      if [ $(($5-EOFF)) -le 0 ] && [ $((${14}-OOFF)) -le 0 ]; then drop; if same_boot; then printf 'U supervisor-killed\n'; else printf 'U rebooted\n'; fi; exit 0; fi
       ev=t; continue
     fi
   fi

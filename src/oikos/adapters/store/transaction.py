@@ -15,7 +15,7 @@ from oikos.adapters.store import statements as sql
 from oikos.adapters.store.chain import GENESIS, link
 from oikos.domain.consent import Consent
 from oikos.domain.errors import Fenced, SeqConflict, TargetBusy, TargetChanged
-from oikos.domain.events import ConsentGranted
+from oikos.domain.events import ConsentGranted, EntityCreated
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Fact
 from oikos.domain.run import OUTPUT_CAP_BYTES, Stream
@@ -121,6 +121,8 @@ class Transaction:
             project.project(execute, project.Placed(position, session_id, seq, at.wall_s, event))
             if isinstance(event, ConsentGranted):
                 self._consent(session_id, seq, event.consent)
+            elif isinstance(event, EntityCreated):
+                self.put_entity(event.entity)
         if new.phase:
             line.phase = new.phase
         line.waiting_for = new.waiting_for
