@@ -10,7 +10,7 @@ from oikos.domain.plan import PlanStatus
 from oikos.domain.session import Phase
 from oikos.domain.teaching import TaughtRule
 from oikos.domain.verdict import Risk
-from tests.app.conftest import ANNA, Open
+from tests.app.conftest import ANNA, Open, plan, run
 
 pytestmark = pytest.mark.anyio
 
@@ -259,3 +259,19 @@ async def test_a_taught_command_runs_unasked_on_its_target_and_says_by_which_rul
         [started] = [event for event in await house.only(ev.RunStarted) if isinstance(event, ev.RunStarted)]
         assert (started.risk, started.authority) == (Risk.READ_ONLY, "read_only taught.feedbeef")
         assert await house.only(ev.ConsentGranted) == []
+
+
+@pytest.mark.parametrize("unseen", ["\u202e", "\u200b", "\U000e0064", "\x1b", "\r", "\u2066"])
+async def test_a_command_that_people_would_read_otherwise_is_neither_planned_nor_run(
+    household: Open, unseen: str
+) -> None:
+    bad = f"ls /tmp{unseen}x"
+    script = plan(bad) + plan("true", check=bad) + LOOK + run(bad) + run("printf '\\033[31m'") + "- text: seen\n" * 2
+    async with household(script) as house:
+        await house.say("look around")
+        assert await house.refusals() == ["malformed_call"] * 3
+        told = [answer for answer in await house.answers("propose_plan") if "refused" in answer]
+        assert all("invisible character" in str(answer["text"]) for answer in told)
+        started = [event for event in await house.events() if isinstance(event, ev.RunStarted)]
+        commands = [event.order.command for event in started]
+        assert commands[1:] == ["printf '\\033[31m'"], "after the look of the plan: an escape in print is no such thing"

@@ -41,6 +41,7 @@ from oikos.domain.session import decide
 from oikos.domain.snapshot import offers
 from oikos.domain.verdict import EffectKind, Risk, Verdict
 from oikos.domain.view import for_model
+from oikos.policy.text import deceptive
 from oikos.ports import Classify, Clock, Store
 
 Args = Mapping[str, object]
@@ -384,6 +385,12 @@ def unusable(command: str, stdin: str) -> Refusal | None:
     """What would not be carried out as meant: a masked secret, or a secret's reference where it is not filled in."""
     if "\0" in command:
         return Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out.")
+    unseen = deceptive(command, [(0, len(command))])
+    if unseen is not None:  # an approver would read another command than the shell (THREATS T9)
+        return Refusal(
+            code=Code.MALFORMED_CALL, text=unseen[1],
+            directive="Leave it out. A file name that has one is reached by a pattern, or by printf and its escapes.",
+        )  # fmt: skip
     if MASKED in command or MASKED in stdin:
         return Refusal(
             code=Code.MALFORMED_CALL,

@@ -8,8 +8,6 @@ duplicate, effects, window. Nothing else in Oikos makes an Admission, and a Runn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from oikos.domain.admission import Admission, seal
 from oikos.domain.agent_rules import NO_PLAN_DIRECTIVE, propose_and_run, session_over, step_open
 from oikos.domain.consent import RUN_APPROVAL_S, Consent, Grant
@@ -29,12 +27,13 @@ from oikos.domain.plan import (
     StepStatus,
     phrase_of,
 )
+from oikos.domain.reach import Reach
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.scripts import Script, drift, names, reading, runs_a_file, scripts_of
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.teaching import taught_by
 from oikos.domain.value import dataclass
-from oikos.domain.verdict import Action, Effect, EffectKind, Hop, HopKind, NamedObject, Risk, Verdict
+from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk, Verdict
 
 __all__ = [
     "Admission",
@@ -244,12 +243,13 @@ def _look_only(entity: Entity) -> Refusal:
 
 
 def _mode(q: Question, target: Entity) -> Refusal | None:
-    for entity in (target, *_inner_machines(q, target), *_named_entities(q, target)):
+    reach = _reach(q, target)
+    for entity in (target, *reach.machines(), *reach.objects()):
         if entity.mode is Mode.LOCKED:
             return _locked(entity)
         if entity.mode is Mode.LOOK and q.verdict.risk is not Risk.READ_ONLY:
             return _look_only(entity)
-    hidden = _behind_a_blind_hop(q, target)
+    hidden = reach.locked_behind_a_blind_hop()
     if hidden is not None:
         return Refusal(
             code=Code.TARGET_LOCKED,
@@ -296,9 +296,6 @@ def _command(q: Question, plan: Plan) -> Refusal | None:
     return None
 
 
-# ---- who else the command touches ------------------------------------------------------------------------------------
-
-
 def _goes_on(run: RunState) -> bool:
     """No outcome yet, or a time limit that did not provably kill it."""
     if isinstance(run.outcome, TimedOut):
@@ -306,130 +303,12 @@ def _goes_on(run: RunState) -> bool:
     return run.running
 
 
-_CHILD_HOPS = {"guest": HopKind.PCT, "container": HopKind.DOCKER}
-"""Kinds of named objects that the inventory may hold as machines of their own, inside the machine they are named on."""
-
-
-def _reached(q: Question, outers: tuple[Entity, ...], hop: Hop) -> tuple[Entity, ...]:
-    """Every entity the hop can mean, seen from any of `outers`: names and addresses need not be unique."""
-    if not hop.resolved:
-        return ()
-    living = (entity for entity in q.inventory.entities.values() if not entity.gone)
-    return tuple(entity for entity in living if any(_leads_to(entity, outer, hop) for outer in outers))
-
-
-def _leads_to(entity: Entity, outer: Entity, hop: Hop) -> bool:
-    if hop.kind is HopKind.SSH:
-        host = hop.name.rsplit("@", 1)[-1].rstrip(".").casefold()
-        access = entity.access
-        return host in _names(entity) or (access is not None and not access.guest and access.address.casefold() == host)
-    name = hop.name.casefold()
-    guest = entity.access.guest.casefold() if entity.access is not None else ""
-    external = {each.value.rsplit("/", 1)[-1].casefold() for each in entity.external}
-    return entity.parent == outer.id and (name == guest or name in external or name in _names(entity))
-
-
-def _names(entity: Entity) -> frozenset[str]:
-    return frozenset(name.casefold() for name in (entity.slug, entity.name, *entity.aliases) if name)
-
-
-def _places(q: Question) -> Iterator[tuple[Hop, ...]]:
-    """Where the command runs something or names something, the target itself included."""
-    yield from dict.fromkeys(
-        (*(action.place for action in q.verdict.actions), *(named.place for named in q.verdict.objects))
-    )
-
-
-def _inner_machines(q: Question, target: Entity) -> Iterator[Entity]:
-    """Every machine that any hop of the command may lead to."""
-    for place in _places(q):
-        outers: tuple[Entity, ...] = (target,)
-        for hop in place:
-            outers = _reached(q, outers, hop)
-            yield from outers
-
-
-def _named_entities(q: Question, target: Entity) -> Iterator[Entity]:
-    """Guests, containers, services, datasets and hosts the command acts on that the inventory knows."""
-    for named in q.verdict.objects:
-        yield from _named(q, target, named)
-
-
-def _named(q: Question, target: Entity, named: NamedObject) -> tuple[Entity, ...]:
-    """What the inventory knows an object of the command as."""
-    outers: tuple[Entity, ...] = (target,)
-    for hop in named.place:
-        outers = _reached(q, outers, hop)
-    if named.kind == "host":
-        return _reached(q, outers, Hop(kind=HopKind.SSH, name=named.name))
-    inside = Hop(kind=_CHILD_HOPS.get(named.kind, HopKind.MACHINE), name=named.name.removesuffix(".service"))
-    return _reached(q, outers, inside)
-
-
-def _behind_a_blind_hop(q: Question, target: Entity) -> Entity | None:
-    """A locked machine that a hop known only to the shell could lead to."""
-    locked = [entity for entity in q.inventory.entities.values() if entity.mode is Mode.LOCKED and not entity.gone]
-    for place in _places(q):
-        outers: tuple[Entity, ...] = (target,)
-        for hop in place:
-            if not hop.resolved:
-                for entity in locked:
-                    if hop.kind is HopKind.SSH or any(_inside(q, entity, outer) for outer in outers):
-                        return entity
-            outers = _reached(q, outers, hop)
-    return None
-
-
-def _inside(q: Question, entity: Entity, outer: Entity) -> bool:
-    """Whether `entity` runs on `outer`, however deep."""
-    seen: set[str] = set()
-    current: Entity | None = entity
-    while current is not None and current.id not in seen:
-        seen.add(current.id)
-        if current.parent == outer.id:
-            return True
-        current = q.inventory.get(current.parent)
-    return False
+def _reach(q: Question, target: Entity) -> Reach:
+    return Reach(inventory=q.inventory, verdict=q.verdict, target=target)
 
 
 def _outside(q: Question, plan: Plan, target: Entity) -> str:
-    """The first machine that is not in the plan's scope, in words; empty when all are.
-
-    A guest belongs to the scope of the node it is named on: operators keep one out by its mode. A machine
-    reached by ssh is in scope only as a machine of the plan.
-    """
-    machines = frozenset(plan.machines())
-    if target.id not in machines:
-        return f"{target.slug} is not a machine of plan {plan.generation}"
-    for action in q.verdict.actions:
-        words = _outside_place(q, plan, target, action)
-        if words:
-            return words
-    for entity in _named_entities(q, target):
-        if entity.id not in machines and not any(
-            _inside(q, entity, inner) for inner in (target, *_inner_machines(q, target))
-        ):
-            return f"{entity.slug} is not a machine of plan {plan.generation}"
-    return ""
-
-
-def _outside_place(q: Question, plan: Plan, target: Entity, action: Action) -> str:
-    where: list[str] = []
-    outers: tuple[Entity, ...] = (target,)
-    for hop in action.place:
-        where.append(hop.name or "a machine only the shell will know")
-        outers = _reached(q, outers, hop)
-        words = " > ".join(where)
-        if len(outers) > 1 and (hop.kind is HopKind.SSH or action.risk is not Risk.READ_ONLY):
-            return f"{words} could be {' or '.join(sorted(entity.slug for entity in outers))}"
-        if hop.kind is HopKind.SSH:
-            if not outers:
-                return f"{words} is not a machine that the inventory knows"
-            if outers[0].id not in plan.machines():
-                return f"{outers[0].slug} is not a machine of plan {plan.generation}"
-        elif not outers and action.risk is not Risk.READ_ONLY:
-            return f"it changes {words}, which the inventory does not know"
-    return ""
+    return _reach(q, target).outside(plan)
 
 
 # ---- admission -------------------------------------------------------------------------------------------------------
@@ -633,7 +512,7 @@ def _another_object(q: Question, plan: Plan, item: int) -> str:
 
 def _guests(q: Question, named: NamedObject) -> tuple[Entity, ...]:
     """Guests of the inventory that an object of the command is."""
-    return _named(q, q.target, named) if named.kind == "guest" and isinstance(q.target, Entity) else ()
+    return _reach(q, q.target).named(named) if named.kind == "guest" and isinstance(q.target, Entity) else ()
 
 
 def preauthorised_guests(q: Question) -> tuple[Entity, ...]:
