@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import anyio
 import pytest
 
 from oikos.adapters.clock import SystemClock
@@ -105,3 +106,30 @@ async def test_a_change_over_a_new_connection_asks_the_machine_again_who_it_is(
                 assert [event.authority == "probe" for event in started] == [True, False, True, False, False, False]
         finally:
             await relay.stop()
+
+
+async def test_a_host_key_that_changed_closes_the_window_for_that_machine(
+    household: Open, workshop: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    script = plan(ONE, TWO) + run(ONE, step=1) + run(TWO, step=2) + run(TWO, expects="refused: identity_mismatch")
+    with server(tmp_path_factory.mktemp("sshd")) as sshd:
+
+        def renew() -> None:
+            sshd.kill_sessions()
+            sshd.stop()
+            sshd.renew_host_keys()
+            sshd.start()
+
+        async def another_machine() -> None:
+            await anyio.to_thread.run_sync(renew)
+
+        model = Hooked(script, {"workshop": str(workshop)}, {4: another_machine})
+        async with household(model, targets=(remote(sshd, slug="box"),)) as house:
+            await house.say("make both")
+            state = await house.approve()
+            assert (state.phase, state.window) == (Phase.AWAITING, None), "the next change asks"
+            [closed] = [event for event in await house.events() if isinstance(event, ev.WindowClosed)]
+            assert closed == ev.WindowClosed(generation=1, reason="identity", target_id="id-box")
+            [told] = [answer for answer in await house.answers("run") if "refused" in answer]
+            assert "THE HOST KEY OF" in str(told["text"])
+            assert not (workshop / "two").exists()

@@ -39,7 +39,7 @@ def test_the_card_shows_what_would_be_taken_where_and_how_to_choose_it(cli: Cli,
     offer = (
         f"  snapshot offered: photos as it is before its first change, attic $ pct snapshot 131 oikos-{asked[:12]}-1"
     )
-    how = f"  oikos approve {asked[:8]} --snapshot   ·   or type `snapshot` here first"
+    how = f"  to choose it: oikos approve {asked[:8]} --snapshot   ·   in a chat type `snapshot`, then go"
     assert shown.splitlines()[-3:-1] == [offer, how]
 
 

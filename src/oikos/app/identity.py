@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from oikos.app.log import SessionLog
 from oikos.domain import events as ev
-from oikos.domain.errors import Code, Refusal, TargetError
+from oikos.domain.errors import AnotherMachine, Code, Refusal, TargetError
 from oikos.domain.gate import admit_probe
 from oikos.domain.inventory import Entity, Route
 from oikos.domain.run import Exited, Identity, Lost, NeverStarted, RunOrder, RunReport, Unknown
@@ -84,6 +84,8 @@ class Identities:
             found = await self._runner.probe(admission, route)
         except TargetError as error:
             log.stage(ev.RunFinished(run_id=order.run_id, report=RunReport(outcome=Lost(reason=str(error)))))
+            if isinstance(error, AnotherMachine):
+                return _mismatch(str(error))
             return Refusal(
                 code=Code.UNREACHABLE,
                 text=str(error),
@@ -95,10 +97,14 @@ class Identities:
         if not note:
             self._agreed[order.run_id] = (str(route), self._runner.connection(route))
             return found
-        return Refusal(
-            code=Code.IDENTITY_MISMATCH, text=f"{note}.",
-            directive="Stop. Nothing was changed. Tell the operator with this evidence.",
-        )  # fmt: skip
+        return _mismatch(f"{note}.")
+
+
+def _mismatch(evidence: str) -> Refusal:
+    return Refusal(
+        code=Code.IDENTITY_MISMATCH, text=evidence,
+        directive="Stop. Nothing was changed. Tell the operator with this evidence.",
+    )  # fmt: skip
 
 
 def differences(enrolled: Identity | None, found: Identity) -> list[str]:

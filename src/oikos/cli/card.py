@@ -111,7 +111,8 @@ def _offer_lines(card: Card) -> list[str]:
         for kept in card.plan.snapshots
     ]
     if lines and SNAPSHOT_ITEM not in card.ticked:
-        lines.append(f"  oikos approve {card.session_id[:8]} --snapshot   ·   or type `{SNAPSHOT_PHRASE}` here first")
+        choose = f"oikos approve {card.session_id[:8]} --snapshot"
+        lines.append(f"  to choose it: {choose}   ·   in a chat type `{SNAPSHOT_PHRASE}`, then go")
     return lines
 
 

@@ -9,6 +9,7 @@ OikosError                  anything the product raises on purpose; its text is 
 │   ├── TargetChanged       the target's mode is not what the gate saw
 │   └── NewerDatabase       written by a newer Oikos
 ├── TargetError             a target cannot be reached or is not who it should be
+│   └── AnotherMachine      it shows another host key than the enrolled one
 ├── ModelError              the model's provider failed; `retryable` says whether to try again
 └── SealError               an Admission that the gate did not make, or that was used before
 """
@@ -136,6 +137,10 @@ class NewerDatabase(StoreError):
 
 class TargetError(OikosError):
     """A target cannot be reached, or is not the machine it should be."""
+
+
+class AnotherMachine(TargetError):
+    """A target shows another host key than the one that was enrolled; nothing was sent."""
 
 
 class ModelError(OikosError):

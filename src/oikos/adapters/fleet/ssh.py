@@ -21,7 +21,7 @@ from asyncssh.packet import SSHPacket, String
 from oikos.adapters.fleet.flow import End, Flow
 from oikos.adapters.fleet.spool import Hello
 from oikos.adapters.fleet.wrap import Endpoint, Way
-from oikos.domain.errors import TargetError
+from oikos.domain.errors import AnotherMachine, TargetError
 from oikos.domain.run import Stream
 
 MAX_CHANNELS: Final = 8
@@ -279,7 +279,7 @@ async def connect(
     """Make one connection with every option said (DESIGN §6.3).
 
     Raises:
-        TargetError: one line: the target, the cause, the remedy.
+        TargetError: one line: the target, the cause, the remedy. AnotherMachine when its host key has changed.
     """
     name = endpoint.name
     trusted, authorities = await asyncio.to_thread(_enrolled, endpoint)
@@ -292,7 +292,8 @@ async def connect(
             tunnel=jump.connection if jump else None,
         )  # fmt: skip
     except asyncssh.HostKeyNotVerifiable as error:
-        raise TargetError(_host_key_text(endpoint, client.offered, str(error))) from None
+        kind = AnotherMachine if endpoint.host_keys else TargetError
+        raise kind(_host_key_text(endpoint, client.offered, str(error))) from None
     except asyncssh.KeyExchangeFailed as error:
         raise TargetError(
             f"{name}: no common ground with {endpoint}: {_first_line(error)}; "
