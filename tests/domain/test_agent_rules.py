@@ -603,6 +603,11 @@ def test_a_change_of_an_earlier_plan_that_ends_late_makes_the_check_worthless() 
     session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=2))
     session.mark(2, StepStatus.DONE)
     session.run(CHECK, verdict(CHECK, READ), check=0, passed=True)
+    assert session.refuse(DONE) == Refusal(
+        code=Code.RUN_STILL_RUNNING,
+        text=f"A change of an earlier plan still runs: {change.order.run_id[:8]}.",
+        directive="Use wait with that run, run the checks again, then complete.",
+    )
     session.finish(change.order.run_id, Exited(code=0))
     assert session.refuse(DONE).code is Code.CHECK_NOT_PASSED
     session.run(CHECK, verdict(CHECK, READ), check=0, passed=True)
@@ -785,3 +790,26 @@ def test_an_admission_still_needs_the_window_when_the_step_was_marked_done() -> 
     session = Session.opened().approved()
     session.mark(1, StepStatus.DONE)
     assert isinstance(session.ask("mkdir /x", verdict("mkdir /x", CHANGE), step=1), Admission)
+
+
+def test_a_failure_names_the_machine_itself_and_not_one_whose_name_begins_so() -> None:
+    session = Session.opened().approved()
+    session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=1, outcome=Exited(code=1)))
+    session.mark(1, StepStatus.FAILED, "no")
+    refusal = session.refuse(replace(FAILED, summary="web10 and my-web1 were never touched"))
+    assert refusal.text == "A failure needs a note: what was tried and the state of web1."
+    session.must(replace(FAILED, summary="tried once; web1: as before"))
+
+
+def test_evidence_is_of_the_plan_that_is_completed() -> None:
+    """A run of an earlier plan that still goes on is known to the session, and proves nothing now."""
+    session = Session.opened().approved()
+    question = session.question("tail -f /x", verdict("tail -f /x", READ))
+    session.start(question, admit(question))
+    answered(session)
+    session.must(fix_plan("c2"))
+    session.must(session.approve())
+    session.calls()
+    old = question.order.run_id
+    refusal = session.refuse(it.Complete(outcome="nothing_to_do", summary="so it is", evidence=(old,)))
+    assert (refusal.code, refusal.text) == (Code.UNKNOWN_RUN, f"Evidence names no run of this plan: {old}.")

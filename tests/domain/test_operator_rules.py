@@ -378,3 +378,16 @@ def test_the_reason_of_a_no_reaches_the_model_letter_by_letter() -> None:
     text = told(parked().must(it.Reject(by=ANNA, reason=WRITTEN)))
     assert WRITTEN in text
     assert json.loads(text)["comment"] == WRITTEN
+
+
+@pytest.mark.parametrize("text", ["look at the log first", "go on please"])
+def test_a_message_ends_a_wait_also_where_the_session_was_blocked_since(text: str) -> None:
+    """The wait's call is unanswered: a model is never asked with a call that is (SPEC R1.12)."""
+    session = Session.opened().approved().calls("c-wait")
+    session.must(it.Wait(call_id="c-wait", seconds=60.0, reason="it starts"))
+    session.record(ev.SessionBlocked(on="internal", reason="a defect ended the turn"))
+    ended, told, *_ = session.must(session.send(text))
+    assert ended == ev.WaitEnded(call_id="c-wait", by="message")
+    assert isinstance(told, ev.ToolAnswered)
+    assert (session.phase, session.state.waiting) == ("executing", None)
+    assert session.state.batch.calls == ()

@@ -11,7 +11,7 @@ from oikos.domain.consent import PARKED_RUN_S, PLAN_CARD_S
 from oikos.domain.decision import Decided, Decision
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.instant import Instant
-from oikos.domain.plan import FINISHED_STEPS, AfterFailed, Plan, PlannedCommand, PlanStatus, Step, StepStatus
+from oikos.domain.plan import FINISHED_STEPS, AfterFailed, Plan, PlannedCommand, PlanStatus, Step, StepStatus, names
 from oikos.domain.run import NeverStarted
 from oikos.domain.state import TERMINAL, Phase, RunState, State
 from oikos.domain.verdict import Risk
@@ -320,7 +320,8 @@ def _complete_always(state: State, intent: it.Complete) -> Refusal | None:
             text=f"Plan {state.generation} waits for the operator's decision.",
             directive="Wait for it.",
         )
-    unknown = [run_id for run_id in intent.evidence if run_id not in state.runs]
+    own = {run.order.run_id for run in _current_runs(state)}
+    unknown = [run_id for run_id in intent.evidence if run_id not in own]
     if unknown:
         return Refusal(
             code=Code.UNKNOWN_RUN, text=f"Evidence names no run of this plan: {', '.join(unknown)}.",
@@ -349,12 +350,8 @@ def _steps_closed(state: State) -> Refusal | None:
             code=Code.STEPS_OPEN, text=f"Open steps: {', '.join(map(str, open_steps))}.",
             directive="Do them, or mark each done, failed or skipped with update_plan_step and a note.",
         )  # fmt: skip
-    bare = [
-        seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.SKIPPED and not step.note.strip()
-    ]
-    bare += [
-        seq for seq, step in sorted(state.steps.items()) if step.status is StepStatus.FAILED and not step.note.strip()
-    ]
+    unsaid = (StepStatus.SKIPPED, StepStatus.FAILED)
+    bare = [seq for seq, step in sorted(state.steps.items()) if step.status in unsaid and not step.note.strip()]
     if bare:
         return Refusal(
             code=Code.NO_NOTE, text=f"Steps {', '.join(map(str, bare))} were skipped or failed without a note.",
@@ -376,6 +373,12 @@ def _complete_done(state: State) -> Refusal | None:
             "with checks.",
         )  # fmt: skip
     # of any generation: a change that an earlier plan left running also makes an older check worthless
+    running = [run.order.run_id[:8] for run in state.runs.values() if run.mutated and run.running]
+    if running:
+        return Refusal(
+            code=Code.RUN_STILL_RUNNING, text=f"A change of an earlier plan still runs: {', '.join(running)}.",
+            directive="Use wait with that run, run the checks again, then complete.",
+        )  # fmt: skip
     last_end = max((run.ended_seq or 0 for run in state.runs.values() if run.mutated), default=0)
     runs = _current_runs(state)
     for number, check in enumerate(plan.checks):
@@ -399,7 +402,7 @@ def _complete_done(state: State) -> Refusal | None:
 
 def _complete_failed(state: State, intent: it.Complete) -> Refusal | None:
     touched = sorted({run.target for run in _mutations(state)})
-    missing = [slug for slug in touched if slug not in intent.summary]
+    missing = [slug for slug in touched if not names(intent.summary, slug)]
     if not intent.summary.strip() or missing:
         about = f" and the state of {', '.join(missing)}" if missing else ""
         return Refusal(

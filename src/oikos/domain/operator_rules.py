@@ -109,7 +109,7 @@ def _comment(state: State, intent: it.Send, reading: Reading = Reading.COMMENT, 
         return Decided((replace(said, wakes=False),), note)
     if state.question is not None:
         return _answer(state, intent)
-    if state.phase is Phase.WAITING and state.waiting is not None:
+    if state.waiting is not None:  # its call is unanswered, whatever else came between
         return Decided((*end_wait(state.waiting, "message"), said), notice)
     if state.awaiting_plan and not notice:
         notice = f"Plan {state.generation} is still waiting for your decision."
@@ -173,8 +173,9 @@ def _renew(state: State, intent: it.Send, now: Instant) -> Decision:
         state, plan, Grant.RENEW, intent.by, intent.consent_id, now, duration_s=window.duration_s, text=intent.text,
     )  # fmt: skip
     # "Go" to a halted or stuck session is also its Resume; a destructive item keeps the time it was ticked for.
-    said = _said(intent, Reading.ASSENT, wakes=state.phase is Phase.BLOCKED)
-    events: list[ev.Event] = [said, ev.ConsentGranted(consent=consent)]
+    wakes = state.phase is Phase.BLOCKED
+    events: list[ev.Event] = [*end_wait(state.waiting, "message")] if wakes and state.waiting is not None else []
+    events += [_said(intent, Reading.ASSENT, wakes=wakes), ev.ConsentGranted(consent=consent)]
     events.append(ev.WindowRenewed(consent_id=consent.id))
     return Decided(tuple(events), f"Window renewed for {window.duration_s / 60:.0f} min.")
 

@@ -492,10 +492,8 @@ def _run_decided(state: State, event: ev.RunDecided) -> State:
     if event.decision == "approved":
         consent = state.consents[event.consent_id]
         return replace(state, parked=replace(parked, consent=consent), phase=Phase.EXECUTING, decided=words)
-    if event.decision == "void":  # approved, but judged again at its start and refused: nobody said no
-        return replace(state, parked=None, phase=Phase.EXECUTING, decided=words)
     declined = state.declined
-    if event.decision in ("declined", "unanswered"):  # a void approval is no refusal of the command
+    if event.decision in ("declined", "unanswered"):  # void, judged again at its start, is no refusal
         order = parked.event.order
         declined |= {run_key(order.target_id, parked.event.canonical or order.command, order.stdin)}
     return replace(state, parked=None, declined=declined, phase=Phase.EXECUTING, decided=words)
