@@ -13,6 +13,7 @@ from oikos.domain.plan import (
     PlannedCommand,
     PreAuthorisation,
     Scope,
+    Snapshot,
     Step,
     phrase_of,
 )
@@ -53,6 +54,27 @@ WORDS = (
 def test_the_digest_of_a_stored_plan_is_the_one_it_was_approved_with() -> None:
     framed = "".join(f"{len(word)}:{word}" for word in WORDS)
     assert PLAN.digest() == hashlib.sha256(framed.encode()).hexdigest()
+
+
+def test_what_came_later_has_words_of_its_own_and_leaves_older_digests_alone() -> None:
+    kept = Snapshot(target_id="e-3", target="paperless", node_id="e-2", node="pve1", tool="pct", guest="131")
+    destroy = replace(DESTROY, preauthorise=replace(LEAVE, created="newbox"))
+    newer = replace(PLAN, snapshots=(kept,), steps=(replace(PLAN.steps[0], commands=(destroy,)), PLAN.steps[1]))
+    words = list(WORDS)
+    words[words.index("always") + 1 : words.index("always") + 1] = ["created", "newbox"]
+    after_creates = words.index("creates") + 4
+    words[after_creates:after_creates] = ["snapshot", "e-3", "e-2", "131"]
+    framed = "".join(f"{len(word)}:{word}" for word in words)
+    assert newer.digest() == hashlib.sha256(framed.encode()).hexdigest()
+
+
+def test_only_what_has_no_entity_yet_is_bound() -> None:
+    bound = replace(PLAN, steps=(*PLAN.steps, replace(PLAN.steps[0], target="newbox", target_id="e-9"))).bound(
+        Scope(target_id="e-7", slug="newbox")
+    )
+    assert [step.target_id for step in bound.steps] == ["e-2", "e-7", "e-9"]
+    other = PLAN.bound(Scope(target_id="e-7", slug="oldbox"))
+    assert [step.target_id for step in other.steps] == ["e-2", ""]
 
 
 def test_an_outage_is_named_by_the_last_word_of_any_step() -> None:

@@ -124,6 +124,8 @@ def card_lines(card: Card, paint: Paint) -> list[str]:
             assert card.plan is not None
             lines = plan_lines(card.plan, paint, status="waits for approval", ticked=card.ticked)
             machines = ", ".join(safe(entry.slug) for entry in card.plan.scope)
+            if card.plan.creates:
+                machines += f" and the new {', '.join(safe(made.name) for made in card.plan.creates)}"
             lines.append(f"  Approving grants, for 30 min, on {machines}: reads and changes this goal needs.")
             lines.append("  Not granted: other targets, any other destructive command, any other guarded effect.")
             lines += _offer_lines(card)
