@@ -8,15 +8,19 @@ import anyio
 import pytest
 
 from oikos.domain import events as ev
-from oikos.domain.errors import Code, Refusal
+from oikos.domain.errors import Code, ConfigError, Refusal
+from oikos.domain.secret_files import directory
 from oikos.domain.session import Phase
-from tests.app.conftest import Hooked, Open, finish, plan, run
+from tests.app.conftest import LOOK, Hooked, Open, finish, plan, run
 
 pytestmark = pytest.mark.anyio
 
 VALUE = "correct-horse-battery"
 REFERENCE = "{{secret:api}}"
 STORE_IT = "cat > {{workshop}}/made"
+FILE = "{{secret_file:api}}"
+LINES = "correct-horse\r\nbattery-staple\n"
+"""A value whose bytes a text file would change."""
 
 
 async def test_an_answer_resumes_the_turn_and_answers_the_call(household: Open) -> None:
@@ -96,6 +100,105 @@ async def test_a_secret_never_goes_on_a_command_line(household: Open, workshop: 
         state = await house.approve()
         assert state.phase is Phase.BLOCKED
         assert not (house.workshop / "made").exists()
+
+
+async def test_a_secret_file_holds_the_answer_while_the_command_runs_and_nothing_else_does(
+    household: Open, workshop: Path
+) -> None:
+    copy = "cp {{file}} {{workshop}}/made; cp $0 {{workshop}}/text"
+    look = "LC_ALL=C stat -c '%a %n' {{file}}; cat {{file}}"
+    script = (
+        "- calls: [{tool: ask_operator, args: {question: 'The key?', kind: secret, secret_name: api}}]\n"
+        + plan(copy) + run(copy) + run(look) + finish()
+    )  # fmt: skip
+    model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
+    async with household(model) as house:
+        await house.say("store the key")
+        reference = await anyio.to_thread.run_sync(house.oikos.secrets.keep, "api", LINES)
+        await house.rest(await house.oikos.service.answer_secret(house.session_id, reference, house.by))
+        card = await house.card()
+        assert card is not None
+        assert f"cp {FILE} {workshop}/made;" in repr(card)
+        state = await house.approve()
+        assert (state.phase, state.outcome) == (Phase.DONE, "done"), state.waits_for
+        assert (house.workshop / "made").read_bytes() == LINES.encode()
+        started = [event.order for event in await house.only(ev.RunStarted) if isinstance(event, ev.RunStarted)]
+        copied, looked = [order for order in started if FILE in order.command]
+        assert (copied.command, looked.supervised) == (f"cp {FILE} {workshop}/made; cp $0 {workshop}/text", True)
+        text = copied.command.replace(FILE, f"{directory(copied.run_id)}/api") + "\n"
+        assert (house.workshop / "text").read_text(encoding="utf-8") == text
+        answers = await house.answers("run")
+        assert answers[1]["stdout"] == f"600 {directory(looked.run_id)}/api\n[masked:api]"
+        assert not [made for made in (copied, looked) if await anyio.Path(directory(made.run_id)).exists()]
+        record = await house.record()
+        shown = "".join(message.text for messages in model.asked for message in messages)
+        for line in LINES.split():
+            assert line.encode() not in record
+            assert line not in shown
+        assert REFERENCE in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin"),
+    [("cat {{open}}}}", ""), ("cat {{open}}a b}}", ""), ("cat {{open}}a{{open}}b}}}}", ""), ("cat", "{{open}}a}}")],
+)
+async def test_a_reference_that_would_not_be_filled_in_is_refused(
+    household: Open, workshop: Path, command: str, stdin: str
+) -> None:
+    refused = "- refused: malformed_call\n  sees: [expects a file name]\n  text: a\n- text: b\n"
+    script = LOOK + run(command, stdin=stdin) + refused
+    model = Hooked(script, {"workshop": str(workshop), "open": "{{secret_file:"}, {})
+    async with household(model) as house:
+        await house.say("look")
+        assert await house.refusals() == ["malformed_call"]
+
+
+ANOTHER_COMMAND = [
+    # the here-document ends at the first line, not at the last one
+    "cat <<'{{secret_file:a}}b'\n{{secret_file:ab}}\ntouch WORKSHOP/made\n{{secret_file:a}}b\n",
+    # the braces would end the expansion, and what follows would be quoted
+    """echo "${x:-{{secret_file:a}}"'$(touch WORKSHOP/made)'"}\"""",
+    "bash -c 'cat <<\"{{secret_file:a}}b\"\n{{secret_file:ab}}\ntouch WORKSHOP/made\n{{secret_file:a}}b\n'",
+]
+"""Reading only, as long as the references stand in them; with the paths in their place they write."""
+
+
+@pytest.mark.parametrize("command", ANOTHER_COMMAND)
+async def test_a_command_is_judged_as_the_shell_reads_it_with_the_paths_in_place(
+    household: Open, workshop: Path, command: str
+) -> None:
+    script = LOOK + run("{{command}}") + "- refused: plan_not_approved\n  text: a\n- text: b\n"
+    model = Hooked(script, {"command": command.replace("WORKSHOP", str(workshop))}, {})
+    async with household(model) as house:
+        for name in ("a", "ab"):
+            await anyio.to_thread.run_sync(house.oikos.secrets.keep, name, VALUE)
+        await house.say("look")
+        assert not (house.workshop / "made").exists()
+        assert len(await house.refusals()) == 1
+
+
+async def test_a_secret_file_that_nobody_gave_starts_nothing(household: Open, workshop: Path) -> None:
+    command = "cp {{file}} {{workshop}}/made"
+    script = plan(command) + run(command) + "- sees: ['nobody gave the secret api']\n  text: a\n- text: b\n"
+    model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
+    async with household(model) as house:
+        await house.say("store the key")
+        await house.approve()
+        assert not (house.workshop / "made").exists()
+        [finished] = [event for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)][1:]
+        assert finished.report.outcome.kind == "never_started"
+
+
+async def test_a_secret_too_long_for_a_file_starts_nothing(household: Open, workshop: Path) -> None:
+    script = LOOK + run("wc -c {{file}}") + "- sees: [longer than 65536 bytes]\n  text: a\n- text: b\n"
+    model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
+    async with household(model) as house:
+        await anyio.to_thread.run_sync(house.oikos.secrets.keep, "api", "x" * 65537)
+        await house.say("look")
+        finished = [event for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)]
+        assert [event.report.outcome.kind for event in finished] == ["never_started"]
+        with pytest.raises(ConfigError, match="holds a NUL"):
+            await anyio.to_thread.run_sync(house.oikos.secrets.keep, "api", "a\0b")
 
 
 async def test_a_secret_nobody_gave_starts_nothing(household: Open, workshop: Path) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import anyio
 
 from oikos.adapters.fleet.runner import FleetRunner
+from oikos.adapters.fleet.spool import Filled
+from oikos.domain import secret_files
 from oikos.domain.admission import Admission, seal
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import AccessPath, Entity, Inventory, Route, Transport
@@ -83,6 +85,14 @@ def remote(server: Server, *, port: int = 0, host_keys: tuple[str, ...] | None =
     )  # fmt: skip
 
 
+def guest(number: str, via: str) -> Entity:
+    """A container on a node."""
+    return Entity(
+        id=f"id-ct{number}", kind="lxc", slug=f"ct{number}",
+        access=AccessPath(transport=Transport.PCT, guest=number, via=via),
+    )  # fmt: skip
+
+
 def user() -> str:
     """Who the tests log in as."""
     import getpass
@@ -124,11 +134,26 @@ def admission(made: RunOrder) -> Admission:
     return seal(kind="run", digest=made.digest(), target_id=made.target_id, authority="a test", seq=1)
 
 
-def runner(home: Path, *, patience_s: float = 20.0, offset_s: float = 0.0, secret: str = "") -> FleetRunner:
-    """A runner whose notes lie in `home`."""
+def runner(
+    home: Path, *, patience_s: float = 20.0, offset_s: float = 0.0, secret: str = "", files: str = ""
+) -> FleetRunner:
+    """A runner whose notes lie in `home`; every secret file that an order names holds `files`."""
+
+    async def fill(made: RunOrder) -> Filled:
+        return filled(made, files)
+
     return FleetRunner(
-        clock=RealClock(offset_s), notes=home / "notes", secret=lambda _: secret, agent="", patience_s=patience_s
-    )
+        clock=RealClock(offset_s), notes=home / "notes", secret=lambda _: secret, fill=fill if files else None,
+        agent="", patience_s=patience_s,
+    )  # fmt: skip
+
+
+def filled(made: RunOrder, value: str) -> Filled:
+    """An order as it travels, when every secret file that it names holds the same."""
+    return Filled.of(
+        made, command=secret_files.placed(made.command, made.run_id), stdin=made.stdin,
+        files=dict.fromkeys(secret_files.named_in(made.command), value),
+    )  # fmt: skip
 
 
 async def run(fleet: FleetRunner, made: RunOrder, entity: Entity, sink: Collect, *others: Entity) -> RunReport:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import shutil
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 from oikos.adapters.fleet import spool
 from oikos.adapters.fleet.spool import (
+    Acknowledged,
     Beat,
     Claimed,
     Data,
@@ -23,12 +27,15 @@ from oikos.adapters.fleet.spool import (
     Declined,
     Decoder,
     Ended,
+    Filled,
     Frame,
     Hello,
     KillFound,
     NoOutcome,
 )
 from oikos.domain.run import Limits, RunOrder, Stream
+from oikos.domain.secret_files import MAX_BYTES, directory
+from tests.fleet.kit import filled
 from tests.wait import until
 
 GREETING = b"Welcome!\nnoise n1 H x\nmark H boot epoch bash ok 1700000000\n"
@@ -85,6 +92,13 @@ def test_a_run_id_that_is_none_is_refused() -> None:
             spool.payload(spool.script(), "attach", bad, "mark")
 
 
+def test_a_filled_order_shows_nothing_of_what_it_holds() -> None:
+    order = RunOrder(run_id="r", session_id="s", generation=1, target_id="t", command="x", stdin="{{secret:a}}")
+    filled = Filled.of(order, command="y", stdin="hush-hush", files={"a": "hush-hush"})
+    assert "hush" not in repr(filled)
+    assert (filled.run_id, filled.command, filled.stdin, filled.files) == ("r", "y", "hush-hush", (("a", "hush-hush"),))
+
+
 # ---- the remote half, in every shell and without its conveniences -----------------------------------------------
 
 
@@ -113,13 +127,13 @@ class Box:
         decoder = Decoder(mark)
         return list(decoder.feed(done.stdout))
 
-    def start(self, command: str, run_id: str, **limits: float) -> tuple[list[Frame], bytes, bytes]:
-        """Start a run; the frames besides output, and the output."""
+    def start(self, command: str, run_id: str, value: str = "", **limits: float) -> tuple[list[Frame], bytes, bytes]:
+        """Start a run; the frames besides output, and the output. Every secret file of it holds `value`."""
         order = RunOrder(
             run_id=run_id, session_id="s", generation=1, target_id="t", command=command,
             limits=Limits(**{"total_s": 30.0, **limits}),  # type: ignore[arg-type]  # floats and ints
         )  # fmt: skip
-        frames = self.talk("start", run_id, order=order)
+        frames = self.talk("start", run_id, order=filled(order, value) if value else order)
         out = b"".join(f.data for f in frames if isinstance(f, Data) and f.stream is Stream.OUT)
         err = b"".join(f.data for f in frames if isinstance(f, Data) and f.stream is Stream.ERR)
         return [f for f in frames if not isinstance(f, Data | Beat | Hello)], out, err
@@ -197,6 +211,127 @@ def test_a_stop_in_every_shell(box: Box) -> None:
     assert box.talk("kill", "k")[1:] == [KillFound(what="killed")]
     worker.join(20)
     assert frames == [Claimed(new=True), Ended(code=137, signalled=True, why="cancelled")]
+
+
+EVERY_BYTE = "".join(map(chr, (*range(1, 0x180), 0x20AC, 0x1F512))) + "\n\n"
+"""Of UTF-8 that a shell may take for one of its own marks."""
+
+
+@pytest.fixture
+def run_id() -> Iterator[str]:
+    """A run that nobody else has; its secret files lie in the one /tmp."""
+    made = secrets.token_hex(16)
+    yield made
+    shutil.rmtree(directory(made), ignore_errors=True)
+
+
+def test_secret_files_in_every_shell(box: Box) -> None:
+    for value in (EVERY_BYTE, "x", (EVERY_BYTE * MAX_BYTES).encode()[:MAX_BYTES].decode("utf-8", "ignore")):
+        run_id = secrets.token_hex(16)
+        show = "ls -lnd {{secret_file:a}} && cat {{secret_file:a}} {{secret_file:b}}"
+        frames, out, err = box.start(f'd={{{{secret_file:a}}}}; ls -lnd "${{d%/*}}" && {show}', run_id, value)
+        folder, file, both = out.split(b"\n", 2)
+        assert (frames, err) == ([Claimed(new=True), Ended(code=0, signalled=False, why="")], b"")
+        assert (folder[:10], file[:10]) == (b"drwx------", b"-rw-------")
+        assert both == value.encode() * 2
+        assert not Path(directory(run_id)).exists()
+
+
+def test_secret_files_of_a_run_that_cannot_begin_are_taken_away_in_every_shell(box: Box, run_id: str) -> None:
+    claim, secret = box.home / ".local/state/oikos/spool" / run_id, Path(directory(run_id))
+    ends: list[tuple[spool.Operation, list[Frame]]] = [
+        ("void", [Decision(run=False)]), ("kill", [KillFound(what="void")]), ("ack", [Acknowledged()]),
+    ]  # fmt: skip
+    for op, frames in ends:
+        claim.mkdir(parents=True)
+        secret.mkdir(mode=0o700)
+        for path in (claim / "files", claim / "stdin", secret / "repo"):
+            path.write_text("hush")
+        assert box.talk(op, run_id)[1:] == frames
+        assert not secret.exists()
+        assert not (claim / "stdin").exists()
+        shutil.rmtree(claim)
+
+
+def test_a_run_that_is_voided_while_it_is_claimed_leaves_no_secret_file(tmp_path: Path, run_id: str) -> None:
+    (tmp_path / "bin").mkdir()
+    voiding = tmp_path / "bin/mkfifo"  # called when the files are there and the supervisor is not
+    voiding.write_text('#!/bin/sh\necho void >"${1%/alive}/decision"\nexec /usr/bin/mkfifo "$@"\n')
+    voiding.chmod(0o755)
+    box = Box(home=tmp_path, path=f"{tmp_path}/bin:/usr/bin:/bin")
+    frames, _, _ = box.start("touch ~/ran {{secret_file:a}}", run_id, "hush")
+    assert frames == [Claimed(new=True), NoOutcome(why="void", detail="-")]
+    until(lambda: not Path(directory(run_id)).exists(), "the supervisor to take the files away")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_run_that_began_keeps_its_secret_files_when_it_is_voided(box: Box, run_id: str) -> None:
+    claim, secret = box.home / ".local/state/oikos/spool" / run_id, Path(directory(run_id))
+    claim.mkdir(parents=True)
+    secret.mkdir(mode=0o700)
+    (claim / "decision").write_text("run\n")
+    for path in (claim / "files", claim / "stdin", secret / "repo"):
+        path.write_text("hush")
+    assert box.talk("void", run_id)[1:] == [Decision(run=True)]
+    assert ((secret / "repo").exists(), (claim / "stdin").exists()) == (True, True)
+
+
+@pytest.mark.parametrize("theirs", ["directory", "link"])
+def test_what_somebody_else_put_in_the_place_of_secret_files_is_not_removed(
+    tmp_path: Path, run_id: str, theirs: str
+) -> None:
+    box, secret = Box(home=tmp_path, path=os.environ["PATH"]), Path(directory(run_id))
+    claim, aside = tmp_path / ".local/state/oikos/spool" / run_id, tmp_path / "aside"
+    if theirs == "directory" and os.geteuid():
+        pytest.skip("needs root")
+    for path in (claim, aside):
+        path.mkdir(parents=True)
+    if theirs == "link":
+        secret.symlink_to(aside)
+    else:
+        secret.mkdir()
+    (secret / "file").touch()
+    if theirs == "directory":
+        os.chown(secret, 12345, 12345)
+    (claim / "files").touch()
+    box.talk("void", run_id)
+    box.talk("ack", run_id)
+    assert (secret / "file").exists()
+    if theirs == "link":
+        secret.unlink()
+
+
+def test_files_of_a_supervisor_that_is_long_dead_are_taken_away_by_a_greeting(box: Box, run_id: str) -> None:
+    claim, secret = box.home / ".local/state/oikos/spool" / run_id, Path(directory(run_id))
+    for path in (claim, secret):
+        path.mkdir(parents=True, mode=0o700)
+    (claim / "files").touch()
+    box.talk("hello")
+    os.utime(claim / "files", (1, 1))
+    box.talk("hello")
+    until(lambda: not secret.exists(), "the sweep")
+    assert claim.exists()
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(
+    ("mount", "why"), [("mode=0777", "refused"), ("mode=1777,size=4k", "unwritten"), ("mode=1777,ro", "refused")]
+)
+def test_a_tmp_that_cannot_hold_secret_files_starts_nothing(run_id: str, mount: str, why: str) -> None:
+    home = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    order = RunOrder(
+        run_id=run_id, session_id="s", generation=1, target_id="t", command="touch ~/ran {{secret_file:a}}"
+    )
+    mark = spool.nonce()
+    message = spool.payload(spool.script(), "start", run_id, mark, order=filled(order, "x" * 9000))
+    inside = f'mount -t tmpfs -o {mount} none /tmp; sh -s "$0"; ls -A /tmp'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", inside, spool.CANARY], input=message, capture_output=True, timeout=60,
+        check=False, env={"HOME": str(home), "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert list(Decoder(mark).feed(done.stdout))[1:] == [NoOutcome(why="void", detail=why)]
+    assert not (home / "ran").exists()
+    shutil.rmtree(home)
 
 
 def test_a_spool_that_is_not_ours_is_refused(tmp_path: Path) -> None:

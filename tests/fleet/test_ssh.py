@@ -11,13 +11,13 @@ import anyio
 import asyncssh
 import pytest
 
-from oikos.adapters.fleet import ssh, wrap
+from oikos.adapters.fleet import ssh
 from oikos.adapters.fleet.runner import FleetRunner
 from oikos.adapters.fleet.wrap import Endpoint
 from oikos.domain.errors import TargetError
-from oikos.domain.inventory import AccessPath, Become, Entity, Transport
+from oikos.domain.inventory import Become, Entity
 from oikos.domain.run import Exited, NeverStarted
-from tests.fleet.kit import Collect, local, order, remote, route_to, run, runner, user
+from tests.fleet.kit import Collect, guest, local, order, remote, route_to, run, runner, user
 from tests.fleet.servers import Proxy, Server, server
 
 pytestmark = pytest.mark.anyio
@@ -224,44 +224,6 @@ async def test_a_machine_without_a_home_is_attended_only(home: Path, tmp_path: P
         assert (await run(fleet, made, entity, Collect())).outcome == Exited(code=0)
         assert "no directory for supervised runs" in await reason(fleet, entity)
         await fleet.close()
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stand-ins for sudo and pct, which are not on every machine that runs tests; found by no other test."""
-    place = tmp_path_factory.mktemp("tools")
-    (place / "pct").write_text(
-        '#!/bin/sh\n[ "$1 $3" = "exec --" ] || exit 64\n'
-        '[ "$2" = 101 ] || { echo "container \'$2\' not running!" >&2; exit 255; }\n'
-        'shift 3; HOST_LEAK=1; export HOST_LEAK; exec "$@"\n'
-    )
-    (place / "sudo").write_text(
-        "#!/bin/sh\n"
-        'case "$1 $2" in "-n true") exit 1;; "-S -p") IFS= read -r p; [ "$p" = opensesame ] || '
-        '{ echo "sudo: 1 incorrect password attempt" >&2; exit 1; }; shift 5; exec "$@";; esac\n'
-        'echo "sudo: a password is required" >&2; exit 1\n'
-    )
-    for path in place.iterdir():
-        path.chmod(0o755)
-    return place
-
-
-@pytest.fixture
-def with_tools(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The first machine finds them; root's home is the test's own, and its path the answer."""
-    place = tmp_path / "root"
-    place.mkdir(mode=0o700)
-    monkeypatch.setattr(wrap, "ROOT_HOME", str(place))
-    monkeypatch.setitem(wrap.ENVIRONMENT, "PATH", f"{tools}:{wrap.PATH}")  # type: ignore[arg-type]  # a dict behind Mapping
-    return place
-
-
-def guest(number: str, via: str) -> Entity:
-    """A container on a node."""
-    return Entity(
-        id=f"id-ct{number}", kind="lxc", slug=f"ct{number}",
-        access=AccessPath(transport=Transport.PCT, guest=number, via=via),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("supervised", [False, True])

@@ -92,9 +92,9 @@ D=$1 lim=$2 idle=$3 cap=$4 na=$5 floor=$6 ss=$7; shift 7
 say=run F=
 [ ! -e "$D/files" ] || F=/tmp/oikos-${D##*/}
 drop() { [ -n "$F" ] && [ -O "$F" ] && [ ! -h "$F" ] && rm -rf "$F"; }
-if [ "$na" -gt 0 ] && [ "$(date +%s)" -gt "$na" ]; then say=void; echo late >"$D/why"; fi
-printf '%s\n' $say >"$D/.s"; ln "$D/.s" "$D/decision" 2>/dev/null || say=void
-if [ $say = void ]; then rm -f "$D/stdin"; drop; exit 0; fi
+if [ "$na" -gt 0 ] && [ "$(date +%s)" -gt "$na" ]; then say=void; echo late >"$D/why"; drop; fi
+printf '%s\n' $say >"$D/.s"; ln "$D/.s" "$D/decision" 2>/dev/null || { say=void; drop; }
+if [ $say = void ]; then rm -f "$D/stdin"; exit 0; fi
 : >"$D/out"; : >"$D/err"
 cd "$HOME" 2>/dev/null || cd /
 if [ -f "$D/stdin" ]; then exec 5<"$D/stdin"; rm -f "$D/stdin"; else exec 5</dev/null; fi
@@ -184,7 +184,7 @@ esac
 [ -e "$D/gone" ] && { printf 'U acknowledged\n'; exit 0; }
 n=0; while [ ! -s "$D/decision" ]; do n=$((n+1)); [ $n -gt 100 ] && { printf 'U undecided\n'; exit 0; }; nap 0.02; done
 read -r dec <"$D/decision"
-if [ "$dec" != run ]; then drop; why=-; [ -s "$D/why" ] && read -r why <"$D/why"; printf 'U void %s\n' "$why"; exit 0; fi
+if [ "$dec" != run ]; then why=-; [ -s "$D/why" ] && read -r why <"$D/why"; printf 'U void %s\n' "$why"; exit 0; fi
 n=0; while [ ! -s "$D/pid" ] && [ ! -s "$D/rc" ] && [ $n -lt 100 ]; do n=$((n+1)); nap 0.01; done
 cd "$D" || exit 3
 # slice FILE OFFSET COUNT: exactly COUNT bytes; reads at most 64 KiB too much (busybox tail -c +N reads from 0)
