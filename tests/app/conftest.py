@@ -205,7 +205,9 @@ def local(slug: str, *, mode: Mode = Mode.ASK, entity_id: str = "", lab: bool = 
     return Entity(id=entity_id or f"id-{slug}", kind="host", slug=slug, mode=mode, access=access, lab=lab)
 
 
-def plan(*commands: str, target: str = "box", check: str = "stat {{workshop}}", goal: str = "have it") -> str:
+def plan(
+    *commands: str | Mapping[str, object], target: str = "box", check: str = "stat {{workshop}}", goal: str = "have it"
+) -> str:
     """Two responses: a goal, and a plan of one step a command, with one check."""
     steps = ", ".join(
         f"{{title: step, target: {target}, commands: [{orjson.dumps(command).decode()}]}}" for command in commands

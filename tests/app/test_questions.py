@@ -11,6 +11,7 @@ from oikos.domain import events as ev
 from oikos.domain.errors import Code, ConfigError, Refusal
 from oikos.domain.secret_files import directory
 from oikos.domain.session import Phase
+from oikos.domain.verdict import Effect, EffectKind
 from tests.app.conftest import LOOK, Hooked, Open, finish, plan, run
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +68,8 @@ async def test_a_choice_of_one_is_no_question(household: Open) -> None:
 async def test_a_secret_reaches_the_command_and_nothing_else(household: Open, workshop: Path) -> None:
     script = (
         "- calls: [{tool: ask_operator, args: {question: 'The key?', kind: secret, secret_name: api}}]\n"
-        + plan(STORE_IT) + run(STORE_IT, stdin="{{reference}}") + run("cat {{workshop}}/made") + finish()
+        + plan({"command": STORE_IT, "stdin": "{{reference}}"}) + run(STORE_IT, stdin="{{reference}}")
+        + run("cat {{workshop}}/made") + finish()
     )  # fmt: skip
     model = Hooked(script, {"workshop": str(workshop), "reference": REFERENCE}, {})
     async with household(model) as house:
@@ -109,7 +111,7 @@ async def test_a_secret_file_holds_the_answer_while_the_command_runs_and_nothing
     look = "LC_ALL=C stat -c '%a %n' {{file}}; cat {{file}}"
     script = (
         "- calls: [{tool: ask_operator, args: {question: 'The key?', kind: secret, secret_name: api}}]\n"
-        + plan(copy) + run(copy) + run(look) + finish()
+        + plan(copy, look) + run(copy, step=1) + run(look, step=2) + finish(2)
     )  # fmt: skip
     model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
     async with household(model) as house:
@@ -190,11 +192,14 @@ async def test_a_secret_file_that_nobody_gave_starts_nothing(household: Open, wo
 
 
 async def test_a_secret_too_long_for_a_file_starts_nothing(household: Open, workshop: Path) -> None:
-    script = LOOK + run("wc -c {{file}}") + "- sees: [longer than 65536 bytes]\n  text: a\n- text: b\n"
+    script = (
+        plan("wc -c {{file}}") + run("wc -c {{file}}") + "- sees: [longer than 65536 bytes]\n  text: a\n- text: b\n"
+    )
     model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
     async with household(model) as house:
         await anyio.to_thread.run_sync(house.oikos.secrets.keep, "api", "x" * 65537)
         await house.say("look")
+        await house.approve()
         finished = [event for event in await house.only(ev.RunFinished) if isinstance(event, ev.RunFinished)]
         assert [event.report.outcome.kind for event in finished] == ["never_started"]
         with pytest.raises(ConfigError, match="holds a NUL"):
@@ -203,7 +208,7 @@ async def test_a_secret_too_long_for_a_file_starts_nothing(household: Open, work
 
 async def test_a_secret_nobody_gave_starts_nothing(household: Open, workshop: Path) -> None:
     script = (
-        plan(STORE_IT)
+        plan({"command": STORE_IT, "stdin": "{{reference}}"})
         + run(STORE_IT, stdin="{{reference}}")
         + "- sees: ['nobody gave the secret api']\n  text: a\n- text: b\n"
     )
@@ -228,3 +233,40 @@ async def test_a_command_whose_secret_was_masked_is_not_run_with_the_marker_in_i
         assert state.phase is Phase.BLOCKED
         assert not (house.workshop / "made").exists()
         assert b"hunter2hunter2" not in await house.record()
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin"), [("rev", "{{reference}}"), ("base64 {{file}}", None), ("cat", "{{reference}}")]
+)
+async def test_a_run_is_given_a_secret_only_as_the_plan_says_or_by_an_approval(
+    household: Open, workshop: Path, command: str, stdin: str | None
+) -> None:
+    """What a command prints of it in another form no mask finds."""
+    script = plan("touch {{workshop}}/made") + run(command, **({} if stdin is None else {"stdin": stdin}))
+    model = Hooked(script, {"workshop": str(workshop), "reference": REFERENCE, "file": FILE}, {})
+    async with household(model) as house:
+        await anyio.to_thread.run_sync(house.oikos.secrets.keep, "api", VALUE)
+        await house.say("touch it")
+        state = await house.approve()
+        card = await house.card()
+        assert state.phase is Phase.AWAITING
+        assert card is not None
+        assert card.run is not None
+        assert Effect(kind=EffectKind.SENSITIVE, object="secret api") in card.run.effects
+
+
+async def test_a_plan_that_only_looks_is_given_no_secret_without_an_approval(household: Open, workshop: Path) -> None:
+    look = plan({"command": "rev", "stdin": "{{reference}}"})
+    model = Hooked(look, {"workshop": str(workshop), "reference": REFERENCE}, {})
+    async with household(model) as house:
+        state = await house.say("look at it")
+        assert (state.phase, state.awaiting_plan) == (Phase.AWAITING, True)
+
+
+async def test_a_check_is_given_no_secret(household: Open, workshop: Path) -> None:
+    script = plan("touch {{workshop}}/made", check="rev {{file}}") + "- refused: malformed_call\n  text: so\n"
+    model = Hooked(script, {"workshop": str(workshop), "file": FILE}, {})
+    async with household(model) as house:
+        await house.say("touch it")
+        [told] = [answer for answer in await house.answers("propose_plan") if "refused" in answer]
+        assert told["text"] == f"The check `rev {FILE}` must be read-only: it is sensitive"

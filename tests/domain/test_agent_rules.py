@@ -461,13 +461,13 @@ def test_every_step_is_closed(complete: it.Complete, status: StepStatus) -> None
     )
 
 
-@pytest.mark.parametrize("status", [StepStatus.SKIPPED, StepStatus.FAILED])
-def test_a_step_that_was_not_done_says_why(status: StepStatus) -> None:
+@pytest.mark.parametrize(("status", "complete"), [(StepStatus.SKIPPED, DONE), (StepStatus.FAILED, FAILED)])
+def test_a_step_that_was_not_done_says_why(status: StepStatus, complete: it.Complete) -> None:
     session, _ = fixed()
     session.mark(1, status, "  ")
-    assert session.refuse(DONE).code is Code.NO_NOTE
+    assert session.refuse(complete).code is Code.NO_NOTE
     session.mark(1, status, "it was running already")
-    session.must(DONE)
+    session.must(complete)
 
 
 @pytest.mark.parametrize("complete", [DONE, FAILED, NOTHING], ids=lambda c: c.outcome)
@@ -799,6 +799,15 @@ def test_a_failure_names_the_machine_itself_and_not_one_whose_name_begins_so() -
     refusal = session.refuse(replace(FAILED, summary="web10 and my-web1 were never touched"))
     assert refusal.text == "A failure needs a note: what was tried and the state of web1."
     session.must(replace(FAILED, summary="tried once; web1: as before"))
+
+
+def test_a_step_that_is_called_failed_after_its_run_exited_0_is_not_made_good_by_that_run() -> None:
+    session = Session.opened().approved()
+    session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=1))
+    session.mark(1, StepStatus.FAILED, "it exits 0 and does not run")
+    session.run("mkdir /x", verdict("mkdir /x", CHANGE))
+    session.run(CHECK, verdict(CHECK, READ), check=0, passed=True)
+    assert session.refuse(DONE).code is Code.STEP_FAILED
 
 
 def test_evidence_is_of_the_plan_that_is_completed() -> None:

@@ -152,7 +152,8 @@ class Executor:
     async def run(self, log: SessionLog, request: RunRequest) -> Answer | None:
         """Carry out a `run` call; None when it parked and is answered later."""
         target = (await self._fleet.inventory()).resolve(request.target)
-        verdict = await self._classify(request.command, target.id if isinstance(target, Entity) else "")
+        said = await self._classify(request.command, target.id if isinstance(target, Entity) else "")
+        verdict = secret_files.given_to(said, request.command, request.stdin)
         supervised = (
             request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
             or bool(secret_files.named_in(request.command))
@@ -177,7 +178,8 @@ class Executor:
         """Start a run that an operator approved; the gate judges it again at this moment (SPEC R3.3)."""
         event = parked.event
         order = event.order
-        verdict = await self._classify(order.command, order.target_id)
+        said = await self._classify(order.command, order.target_id)
+        verdict = secret_files.given_to(said, order.command, order.stdin)
         request = RunRequest(
             call_id=event.call_id,
             target=event.target,

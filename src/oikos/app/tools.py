@@ -548,7 +548,8 @@ class Drafting:
         wrong = unusable(text, cast("str", raw.get("stdin", "")))
         if wrong is not None:
             return wrong
-        verdict = await self._classify(text, target_id)
+        stdin = cast("str | None", raw.get("stdin"))
+        verdict = secret_files.given_to(await self._classify(text, target_id), text, stdin)
         if verdict.has(EffectKind.INTERACTIVE):
             return Refusal(
                 code=Code.INTERACTIVE, text=f"`{text[:120]}` is interactive; nobody sits at its terminal.",
@@ -564,7 +565,7 @@ class Drafting:
             return pre
         return PlannedCommand(
             text=text,
-            stdin=cast("str | None", raw.get("stdin")),
+            stdin=stdin,
             risk=verdict.risk,
             effects=verdict.effects,
             objects=verdict.objects,
@@ -616,9 +617,11 @@ class Drafting:
         wrong = unusable(text, "")
         if wrong is not None:
             return wrong
-        verdict = await self._classify(text, target_id)
-        if verdict.risk is not Risk.READ_ONLY or any(effect.kind in GUARDED for effect in verdict.effects):
+        verdict = secret_files.given_to(await self._classify(text, target_id), text, None)
+        guarded = sorted({effect.kind.value for effect in verdict.effects if effect.kind in GUARDED})
+        if verdict.risk is not Risk.READ_ONLY or guarded:
             why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"
+            why = f"it is {', '.join(guarded)}" if verdict.risk is Risk.READ_ONLY else why
             return Refusal(
                 code=Code.MALFORMED_CALL, text=f"The check `{text[:120]}` must be read-only: {why}",
                 directive="Use a command that only looks.",

@@ -391,8 +391,9 @@ def _complete_done(state: State) -> Refusal | None:
             )  # fmt: skip
     for seq, step in sorted(state.steps.items()):
         tried = [run for run in runs if run.step == seq]
-        failed_at = max((run.started_seq for run in tried if not run.ok), default=0)
-        if step.status is StepStatus.FAILED and not any(run.ok and run.started_seq > failed_at for run in tried):
+        failed = [run.started_seq for run in tried if not run.ok]
+        good = bool(failed) and any(run.ok and run.started_seq > max(failed) for run in tried)
+        if step.status is StepStatus.FAILED and not good:  # also where the model calls a run failed that exited 0
             return Refusal(
                 code=Code.STEP_FAILED, text=f"Step {seq} failed and no later run of it succeeded.",
                 directive="Make it succeed, or complete as failed.",

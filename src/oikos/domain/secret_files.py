@@ -12,11 +12,12 @@ import re
 from typing import Final
 
 from oikos.domain.value import dataclass, replace
-from oikos.domain.verdict import Hop, Verdict
+from oikos.domain.verdict import Effect, EffectKind, Hop, Verdict
 
 MARK: Final = "{{secret_file:"
 """Begins every reference; what begins so and is none is refused."""
 REFERENCE: Final = re.compile(r"\{\{secret_file:([A-Za-z0-9_-]{1,64})\}\}")
+IN_STDIN: Final = re.compile(r"\{\{secret:([A-Za-z0-9_-]{1,64})\}\}")
 MAX_BYTES: Final = 65_536
 """Of one secret file."""
 
@@ -34,6 +35,20 @@ def named_in(command: str) -> tuple[str, ...]:
 def placed(command: str, run_id: str) -> str:
     """The command as the shell of the target reads it."""
     return REFERENCE.sub(rf"{directory(run_id)}/\1", command)
+
+
+def given_to(verdict: Verdict, command: str, stdin: str | None) -> Verdict:
+    """The verdict on a run that is given secrets: each is a sensitive effect of it.
+
+    What a command prints of a secret in another form (`rev`, `base64`), no mask finds: so a run is given one only
+    because the approved plan holds that very run, or by an approval of its own (SPEC R3.5).
+    """
+    names = (*named_in(command), *IN_STDIN.findall(stdin or ""))
+    if not names:
+        return verdict
+    given = {Effect(kind=EffectKind.SENSITIVE, object=f"secret {name}") for name in names}
+    effects = sorted({*verdict.effects, *given}, key=lambda effect: (effect.kind, effect.object))
+    return replace(verdict, effects=tuple(effects))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
