@@ -10,41 +10,25 @@ from typing import cast
 import orjson
 
 from oikos.app.arguments import BadArguments, parse
+from oikos.app.drafting import Args, Drafting, unusable
 from oikos.app.execute import Executor
 from oikos.app.fleet import Fleet
 from oikos.app.log import SessionLog
 from oikos.app.told import Answer, refused
 from oikos.app.toolbox import BY_NAME
-from oikos.domain import creation, secret_files
 from oikos.domain import events as ev
 from oikos.domain import intents as it
 from oikos.domain.errors import Code, Refusal, SeqConflict, TargetChanged
 from oikos.domain.gate import name_refusal
-from oikos.domain.inventory import NAME, Entity, Fact, Inventory, Mode, UnknownName
+from oikos.domain.inventory import Entity, Fact, Inventory, Mode
 from oikos.domain.plan import (
-    GUARDED,
-    AfterFailed,
-    Always,
-    Check,
-    Condition,
-    Creates,
-    PlannedCommand,
     PlanStatus,
-    PreAuthorisation,
-    Scope,
-    Step,
     StepStatus,
 )  # fmt: skip
 from oikos.domain.run import DEFAULT_TIMEOUT_S, RunRequest, Stream
-from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.session import decide
-from oikos.domain.snapshot import offers
-from oikos.domain.verdict import EffectKind, Risk, Verdict
 from oikos.domain.view import for_model
-from oikos.policy.text import deceptive
 from oikos.ports import Classify, Clock, Store
-
-Args = Mapping[str, object]
 
 PROTECTED = frozenset(
     {"address", "user", "port", "key", "via", "jump", "become", "access", "mode", "host_key", "host_keys", "password"}
@@ -52,11 +36,6 @@ PROTECTED = frozenset(
 """Attributes that steer connections: only an operator writes them (SPEC R2.1)."""
 FACT_KEY = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,79}")
 MAX_FACT_CHARS = 2000
-MASKED = "[masked:"
-TWO_WAYS = (
-    "Pass {{secret:NAME}} in stdin to a command that reads it from standard input, or write {{secret_file:NAME}} in "
-    "the command where it expects a file name."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +127,7 @@ class Tools:
 
     async def _propose_plan(self, call: Call) -> Answer:
         inventory = await self._fleet.inventory()
-        made = await Drafting(call, inventory, self._classify).draft()
+        made = await Drafting(call.id, call.args, inventory, self._classify).draft()
         if isinstance(made, Refusal):
             return refused(made)
         refusal = await self._propose(call, made, inventory)
@@ -381,37 +360,6 @@ class Tools:
         return refused(refusal) if refusal is not None else answer(completed=outcome)
 
 
-def unusable(command: str, stdin: str) -> Refusal | None:
-    """What would not be carried out as meant: a masked secret, or a secret's reference where it is not filled in."""
-    if "\0" in command:
-        return Refusal(code=Code.MALFORMED_CALL, text="A command cannot contain NUL.", directive="Leave it out.")
-    unseen = deceptive(command, [(0, len(command))])
-    if unseen is not None:  # an approver would read another command than the shell (THREATS T9)
-        return Refusal(
-            code=Code.MALFORMED_CALL, text=unseen[1],
-            directive="Leave it out. A file name that has one is reached by a pattern, or by printf and its escapes.",
-        )  # fmt: skip
-    if MASKED in command or MASKED in stdin:
-        return Refusal(
-            code=Code.MALFORMED_CALL,
-            text="The command holds what looks like a secret; it was masked, so it cannot run.",
-            directive=f"Get it with ask_operator (kind secret). {TWO_WAYS}",
-        )
-    if "{{secret:" in command:
-        return Refusal(
-            code=Code.MALFORMED_CALL,
-            text="A secret is put into standard input or a file, never on a command line.",
-            directive=TWO_WAYS,
-        )
-    if secret_files.MARK in secret_files.REFERENCE.sub("", command) or secret_files.MARK in stdin:
-        return Refusal(
-            code=Code.MALFORMED_CALL,
-            text="A secret file is named {{secret_file:NAME}}, in a command; NAME has letters, digits, _ and -.",
-            directive=TWO_WAYS,
-        )
-    return None
-
-
 def numbered(lines: Sequence[bytes], span: tuple[int, int] | None, needle: bytes) -> bytes:
     """Lines with their numbers from 1: those of a span (negative counts from the end) that contain the needle."""
     count = len(lines)
@@ -444,192 +392,3 @@ def _fact_refusal(key: str, value: object) -> Refusal | None:
             directive="Write a shorter value.",
         )
     return None
-
-
-class Drafting:
-    """Turns the arguments of `propose_plan` into a proposal: names resolved, commands classified (SPEC R2.3)."""
-
-    def __init__(self, call: Call, inventory: Inventory, classify: Classify) -> None:
-        self._args = call.args
-        self._call_id = call.id
-        self._inventory = inventory
-        self._classify = classify
-        self._scope: dict[str, Scope] = {}
-        self._creates: dict[str, Creates] = {}
-
-    async def draft(self) -> it.Propose | Refusal:
-        """The proposal, or the first thing wrong with it."""
-        for made in cast("Sequence[Mapping[str, str]]", self._args.get("creates", ())):
-            on = self._machine(made["on"])
-            if isinstance(on, Refusal):
-                return on
-            wrong = self._uncreatable(made["name"], made["kind"])
-            if wrong is not None:
-                return wrong
-            self._creates[made["name"]] = Creates(name=made["name"], kind=made["kind"], on_target_id=on.id)
-        steps: list[Step] = []
-        for number, raw in enumerate(cast("Sequence[Args]", self._args["steps"]), start=1):
-            step = await self._step(number, raw)
-            if isinstance(step, Refusal):
-                return step
-            steps.append(step)
-        checks: list[Check] = []
-        for raw in cast("Sequence[Args]", self._args.get("checks", ())):
-            check = await self._check(raw)
-            if isinstance(check, Refusal):
-                return check
-            checks.append(check)
-        return it.Propose(
-            call_id=self._call_id, steps=tuple(steps), checks=tuple(checks), creates=tuple(self._creates.values()),
-            scope=tuple(self._scope.values()), snapshots=offers(steps, self._inventory),
-        )  # fmt: skip
-
-    def _uncreatable(self, name: str, kind: str) -> Refusal | None:
-        """Why the plan cannot create something under this name."""
-        if kind != creation.KIND:
-            return Refusal(
-                code=Code.MALFORMED_CALL, text=f"{name} is of kind {kind}: only a container (lxc) is created.",
-                directive="Reach anything else by commands on the machine it runs on.",
-            )  # fmt: skip
-        if not NAME.fullmatch(name):
-            return Refusal(
-                code=Code.MALFORMED_CALL, text=f"{name[:80]!r} is no name: lower-case letters, digits and . _ -",
-                directive="Use the host name that the new container will have.",
-            )  # fmt: skip
-        if name in self._creates or not isinstance(self._inventory.resolve(name), UnknownName):
-            return Refusal(
-                code=Code.MALFORMED_CALL, text=f"The name {name} is taken.",
-                directive="Use the host name that the new container will have; what exists is a target as it is.",
-            )  # fmt: skip
-        return None
-
-    def _machine(self, name: str) -> Entity | Refusal:
-        found = self._inventory.resolve(name)
-        if not isinstance(found, Entity):
-            return name_refusal(found)
-        if self._inventory.route(found) is None:
-            return Refusal(
-                code=Code.NO_ACCESS,
-                text=f"{found.slug} has no way in.",
-                directive="Ask the operator to add it: `oikos fleet add`.",
-            )
-        keys = found.access.host_keys if found.access is not None else ()
-        self._scope[found.id] = Scope(target_id=found.id, slug=found.slug, host_keys=keys)
-        return found
-
-    async def _step(self, number: int, raw: Args) -> Step | Refusal:
-        name = cast("str", raw["target"])
-        target_id, slug, mode = "", name, Mode.ASK
-        if name not in self._creates:
-            found = self._machine(name)
-            if isinstance(found, Refusal):
-                return found
-            target_id, slug, mode = found.id, found.slug, found.mode
-        commands: list[PlannedCommand] = []
-        for item in cast("Sequence[str | Args]", raw.get("commands", ())):
-            command = await self._command(item, slug, mode, target_id)
-            if isinstance(command, Refusal):
-                return command
-            commands.append(command)
-        if mode is Mode.LOCKED:
-            return Refusal(
-                code=Code.TARGET_LOCKED,
-                text=f"{slug} is locked.",
-                directive="Leave it alone; only an admin can change that.",
-            )
-        return Step(
-            seq=number, title=cast("str", raw["title"]), target=slug, target_id=target_id, commands=tuple(commands),
-            undo=cast("str", raw.get("undo", "")),
-        )  # fmt: skip
-
-    async def _command(self, item: str | Args, slug: str, mode: Mode, target_id: str) -> PlannedCommand | Refusal:
-        raw: Args = {"command": item} if isinstance(item, str) else item
-        text = cast("str", raw["command"])
-        wrong = unusable(text, cast("str", raw.get("stdin", "")))
-        if wrong is not None:
-            return wrong
-        stdin = cast("str | None", raw.get("stdin"))
-        verdict = secret_files.given_to(await self._classify(text, target_id), text, stdin)
-        if verdict.has(EffectKind.INTERACTIVE):
-            return Refusal(
-                code=Code.INTERACTIVE, text=f"`{text[:120]}` is interactive; nobody sits at its terminal.",
-                directive=verdict.advice or "Use a non-interactive form of it.",
-            )  # fmt: skip
-        if mode is Mode.LOOK and verdict.risk is not Risk.READ_ONLY:
-            return Refusal(
-                code=Code.TARGET_LOOK_ONLY, text=f"{slug} is in mode look and `{text[:120]}` is {verdict.risk}.",
-                directive="Plan only read-only commands there.",
-            )  # fmt: skip
-        pre = self._preauthorise(cast("Args | None", raw.get("preauthorise")), verdict, text)
-        if isinstance(pre, Refusal):
-            return pre
-        return PlannedCommand(
-            text=text,
-            stdin=stdin,
-            risk=verdict.risk,
-            effects=verdict.effects,
-            objects=verdict.objects,
-            canonical=verdict.canonical,
-            why=verdict.reasons[0].text if verdict.reasons else "",
-            preauthorise=pre,
-            scripts=tuple(Script(path=path) for path in scripts_of(text, verdict)),
-        )
-
-    def _preauthorise(self, raw: Args | None, verdict: Verdict, text: str) -> PreAuthorisation | Refusal | None:
-        if raw is None:
-            return None
-        if verdict.risk is not Risk.DESTRUCTIVE:
-            return None  # nothing to pre-authorise: the window covers it
-        if verdict.has(EffectKind.SELF):
-            return Refusal(
-                code=Code.NEEDS_OPERATOR,
-                text="What touches Oikos itself is never pre-authorised.",
-                directive="Leave it out of the plan.",
-            )
-        wanted = cast("str", raw["object"])
-        created = wanted if wanted in self._creates else ""
-        guests = [named for named in verdict.objects if named.kind == "guest" and named.risk is Risk.DESTRUCTIVE]
-        for named in verdict.objects:
-            meant = [named] == guests if created else wanted in (named.name, named.name.rsplit("/", 1)[-1])
-            if meant:
-                condition: Condition = Always()
-                given = raw.get("condition", "always")
-                if isinstance(given, Mapping):
-                    condition = AfterFailed(step=cast("int", given["after_failed"]))
-                return PreAuthorisation(
-                    object=named, max_uses=cast("int", raw.get("max_uses", 1)), condition=condition, created=created
-                )
-        names = ", ".join(sorted({named.name for named in verdict.objects if named.name})) or "none that it names"
-        return Refusal(
-            code=Code.MALFORMED_CALL, text=f"`{text[:120]}` does not act on {wanted}; its objects are: {names}.",
-            directive="Name the object exactly, one command for one object.",
-        )  # fmt: skip
-
-    async def _check(self, raw: Args) -> Check | Refusal:
-        name = cast("str", raw["target"])
-        slug, target_id = name, ""
-        if name not in self._creates:
-            found = self._machine(name)
-            if isinstance(found, Refusal):
-                return found
-            slug, target_id = found.slug, found.id
-        text = cast("str", raw["command"])
-        wrong = unusable(text, "")
-        if wrong is not None:
-            return wrong
-        verdict = secret_files.given_to(await self._classify(text, target_id), text, None)
-        guarded = sorted({effect.kind.value for effect in verdict.effects if effect.kind in GUARDED})
-        if verdict.risk is not Risk.READ_ONLY or guarded:
-            why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"
-            why = f"it is {', '.join(guarded)}" if verdict.risk is Risk.READ_ONLY else why
-            return Refusal(
-                code=Code.MALFORMED_CALL, text=f"The check `{text[:120]}` must be read-only: {why}",
-                directive="Use a command that only looks.",
-            )  # fmt: skip
-        return Check(
-            target=slug,
-            target_id=target_id,
-            command=text,
-            expect_exit=cast("int | None", raw.get("expect_exit", 0)),
-            expect_text=cast("str", raw.get("expect_text", "")),
-        )
