@@ -31,6 +31,7 @@ from oikos.app.fleet import Fleet
 from oikos.app.hints import Hints
 from oikos.app.nomos import Nomos
 from oikos.app.prompt import Prompt, soul
+from oikos.app.runs import Runs
 from oikos.app.service import Service
 from oikos.app.supervisor import Supervisor
 from oikos.app.teaching import Teaching
@@ -127,9 +128,19 @@ async def open_oikos(
         classify = make_classify(lambda: parts.classifier or make_classifier(config), teaching)
         known = parts.secrets
         model, runner = parts.model, parts.runner
+        runs = Runs(
+            store=store,
+            runner=runner,
+            clock=clock,
+            feed=feed,
+            fleet=fleet,
+            secrets=known,
+            hints=parts.hints,
+            tasks=tasks,
+        )
         executor = Executor(
-            store=store, runner=runner, clock=clock, classify=classify, ids=new_id, feed=feed, fleet=fleet,
-            secrets=known, hints=parts.hints, tasks=tasks, standing=standing_of(config),
+            runs=runs, runner=runner, clock=clock, classify=classify, ids=new_id, fleet=fleet,
+            standing=standing_of(config),
         )  # fmt: skip
         tools = Tools(store=store, clock=clock, classify=classify, fleet=fleet, executor=executor)
         nomos = Nomos(
@@ -142,10 +153,10 @@ async def open_oikos(
             budgets=budgets or budgets_of(config),
         )
         supervisor = Supervisor(
-            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, executor=executor,
+            store=store, clock=clock, feed=feed, wake=wake, nomos=nomos, runs=runs,
             prompt=lambda: Prompt(parts.soul), owner=owner, tasks=tasks, report=_report,
         )  # fmt: skip
-        service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, executor=executor)
+        service = Service(store=store, clock=clock, ids=new_id, feed=feed, wake=wake, secrets=known, runs=runs)
         oikos = Oikos(
             config=config, clock=clock, store=store, service=service, supervisor=supervisor, feed=feed, fleet=fleet,
             runner=runner, model=model, wake=wake, classify=classify, secrets=parts.files, lab=lab, tasks=tasks,

@@ -50,7 +50,7 @@ class Nomos:
         """One turn of a session whose lease the caller holds."""
         log.heard = log.prompt.said if log.prompt is not None else 0
         log.stage(ev.TurnStarted(wake=wake))
-        await self._executor.recover(log)
+        await self._executor.runs.recover(log)
         while True:
             await self._finish_batch(log)
             ending = self._await_followed(log)

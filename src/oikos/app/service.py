@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from oikos.app.changes import changes_of, way_back
-from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.log import SessionLog
+from oikos.app.runs import Runs
 from oikos.app.teaching import STREAM
 from oikos.domain import events as ev
 from oikos.domain import intents as it
@@ -62,14 +62,14 @@ class Service:
     """The operator's side of one process."""
 
     def __init__(self, *, store: Store, clock: Clock, ids: Ids, feed: Feed, wake: Wake, secrets: Secrets,
-                 executor: Executor, notifier: Notifier | None = None) -> None:  # fmt: skip
+                 runs: Runs, notifier: Notifier | None = None) -> None:  # fmt: skip
         self._store = store
         self._clock = clock
         self._ids = ids
         self._feed = feed
         self._wake = wake
         self._secrets = secrets
-        self._executor = executor
+        self._runs = runs
         self._notifier = notifier
 
     # ---- reading -----------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Service:
         for run in log.state.running:  # as of the very decision: nothing starts after it
             if run.authority != "probe":
                 known = (
-                    (await self._executor.kill(run.order)).value
+                    (await self._runs.kill(run.order)).value
                     if kill
                     else "disowned: it goes on, its outcome will be recorded"
                 )

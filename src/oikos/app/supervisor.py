@@ -10,11 +10,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
 
-from oikos.app.execute import Executor
 from oikos.app.feed import Feed
 from oikos.app.log import SessionLog
 from oikos.app.nomos import Nomos
 from oikos.app.prompt import Prompt
+from oikos.app.runs import Runs
 from oikos.domain import events as ev
 from oikos.domain.errors import Fenced, StoreError
 from oikos.domain.events import Recorded
@@ -32,7 +32,7 @@ OPEN_PHASES = frozenset({Phase.EXECUTING.value, Phase.WAITING.value, Phase.AWAIT
 class Supervisor:
     """Runs turns until it is cancelled."""
 
-    def __init__(self, *, store: Store, clock: Clock, feed: Feed, wake: Wake, nomos: Nomos, executor: Executor,
+    def __init__(self, *, store: Store, clock: Clock, feed: Feed, wake: Wake, nomos: Nomos, runs: Runs,
                  prompt: Callable[[], Prompt], owner: str, tasks: asyncio.TaskGroup,
                  report: Callable[[str, Exception], None]) -> None:  # fmt: skip
         self._store = store
@@ -40,7 +40,7 @@ class Supervisor:
         self._feed = feed
         self._wake = wake
         self._nomos = nomos
-        self._executor = executor
+        self._runs = runs
         self._prompt = prompt
         self._owner = owner
         self._tasks = tasks
@@ -89,7 +89,7 @@ class Supervisor:
             await log.refresh()
             await log.decide(lambda s, at: decide(s, now_tick, at), wake="timer")
             self._known.pop(session_id, None)
-        elif state.turn or not all(self._executor.follows(run.order.run_id) for run in state.running):
+        elif state.turn or not all(self._runs.follows(run.order.run_id) for run in state.running):
             await self._adopt(session_id)
 
     async def _read(self, log: SessionLog, seq: int = -1) -> State | None:
@@ -114,7 +114,7 @@ class Supervisor:
             state = await log.refresh()
             if state.turn and not state.due:
                 await log.append_outcome(ev.TurnEnded(reason="interrupted"))
-            await self._executor.recover(log)
+            await self._runs.recover(log)
         finally:
             await self._store.drop_lease(lease)
 
@@ -185,14 +185,14 @@ class Supervisor:
 
     async def _after_stop(self, session_id: str, stopped: ev.SessionStopped) -> None:
         """Kill or disown what runs here, follow it to its outcome, and close the turn."""
-        for live in [live for live in self._executor.live.values() if live.order.session_id == session_id]:
+        for live in [live for live in self._runs.live.values() if live.order.session_id == session_id]:
             if stopped.runs == "kill":
-                await self._executor.kill(live.order)
-            self._executor.disown(session_id, live)
+                await self._runs.kill(live.order)
+            self._runs.disown(session_id, live)
         log = self._log(session_id, None)
         await log.refresh()
         await log.append_outcome(ev.TurnEnded(reason="stopped"))
-        await self._executor.recover(log)  # a start that was journalled and then cut off
+        await self._runs.recover(log)  # a start that was journalled and then cut off
 
     async def _keep(self, lease: Lease | None) -> None:
         """Renew the lease; returns when it is lost."""
