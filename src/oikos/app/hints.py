@@ -21,14 +21,19 @@ CLASSES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """One symptom: every text of `all` occurs in the output."""
+    """One symptom: every text of `all` occurs in the output, and one of `any` where there are some."""
 
     id: str
     recovery: str
     text: str
-    all: tuple[str, ...]
+    all: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
     on_success: bool = False
     """Also when the exit code is 0: some commands lie (domain/PROXMOX §0)."""
+
+    def fits(self, output: str) -> bool:
+        """Whether the output shows it."""
+        return all(text in output for text in self.all) and (not self.any or any(text in output for text in self.any))
 
 
 class Hints:
@@ -45,7 +50,8 @@ class Hints:
                 id=name,
                 recovery=row["class"],
                 text=row["text"],
-                all=tuple(row["all"]),
+                all=tuple(row.get("all", ())),
+                any=tuple(row.get("any", ())),
                 on_success=row.get("on_success", False),
             )
             for name, row in tomllib.loads(self._text).items()
@@ -56,6 +62,6 @@ class Hints:
         if not output.strip():
             return None
         for hint in self.table:
-            if (failed or hint.on_success) and all(text in output for text in hint.all):
+            if (failed or hint.on_success) and hint.fits(output):
                 return hint
         return None
