@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,9 +63,18 @@ def test_no_command_injection_or_payload_of_the_hand_over_table_assents() -> Non
 
 def test_each_entry_of_the_vocabulary_is_needed() -> None:
     entries = grammar.phrases(WORDS)
+    full = grammar.build(entries)
+    forms = [frozenset(grammar.build((entry,))) for entry in entries]
+    sharing = defaultdict(list)
+    for at, keys in enumerate(forms):
+        for key in keys:
+            sharing[key].append(at)
     idle = []
     for at, (kind, phrase) in enumerate(entries):
-        less = grammar.build(entries[:at] + entries[at + 1 :])
+        others = sorted({other for key in forms[at] for other in sharing[key] if other != at})
+        left = grammar.build(tuple(entries[other] for other in others))
+        less = {key: kept for key, kept in full.items() if key not in forms[at]}
+        less |= {key: left[key] for key in forms[at] if key in left}
         rows = [row for row in WORD_ROWS if phrase.replace("#", "3") in row[0]]
         if all(grammar.read_with(less, text, EXAMPLE).reading is reading for text, reading in rows):
             idle.append((kind, phrase))
@@ -160,7 +170,27 @@ def test_a_long_message_is_never_an_assent_and_still_a_halt() -> None:
     assert read("stop, " + "x" * MAX_CHARS, EXAMPLE).reading is Reading.HALT
 
 
-@pytest.mark.parametrize("unit", ["\ufdfa", "'a", "> \n", "yes ", "好", "`", "\"'", "a-", "#1", "\u0301"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\ufdfa",
+        "'a",
+        "> \n",
+        "yes ",
+        "好",
+        "`",
+        "\"'",
+        "a-",
+        "#1",
+        "\u0301",
+        "дa",
+        "дa ",
+        "νa ",
+        "yeees ",
+        "abcdefgh ",
+        "\x1b[1m",
+    ],
+)
 def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
     read("yes", EXAMPLE)
     before_s = time.process_time()
@@ -178,6 +208,10 @@ def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
         ("Yes, GO  ahead!\tnow", Clauses(clauses=(("yes",), ("go", "ahead"), ("now",)))),
         ("ok?", Clauses(clauses=(("ok",),), asked=True)),
         ("¿ok", Clauses(clauses=(("ok",),), asked=True)),
+        ("ok, ", Clauses(clauses=(("ok",),), trails=True)),
+        ("ok:", Clauses(clauses=(("ok",),), trails=True, label=True)),
+        ("ok: go: x", Clauses(clauses=(("ok",), ("go",), ("x",)), label=True)),
+        (": ok, go: x", Clauses(clauses=(("ok",), ("go",), ("x",)))),
         ("ok..", Clauses(clauses=(("ok",),), trails=True)),
         ("好。。", Clauses(clauses=(("好",),), trails=True)),
         ("ok\r\ngo", Clauses(clauses=(("ok",), ("go",)))),
@@ -209,7 +243,26 @@ def test_a_message_becomes_clauses_of_words(text: str, expected: Clauses) -> Non
 
 
 def test_as_it_looks_nothing_is_hidden_and_letters_are_latin() -> None:
-    assert as_seen("\u0443\u200be\u0336s\ufe0f\u2028\u3164\x00\u20dd\ue000\ud800\u0378 g\u043e\t\nx") == "yes go\t\nx"
+    seen = as_seen("\u0443\u200be\u0336s\ufe0f\u2028\u3164\x00\u20dd\ue000\ud800\u0378 g\u043e\t\nx")
+    assert seen[0] == "yes go\t\nx"
+    assert as_seen("Yes GO\t\nx дa"[:9]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "views"),
+    [
+        ("Yes, naïve oo ...", ()),
+        ("да", ("дa",)),
+        ("дa yes", ("да yes",)),
+        ("νaι yes", ("vai yes", "ναι yes")),
+        ("xСTOП", ("xctoп", "хстоп")),
+        ("y\x1b[1;31mes\x1b[0m [1m", ("yes [1m",)),
+        ("nooo oo 111 ...", ("no oo 111 ...",)),
+    ],
+)
+def test_a_word_of_two_scripts_is_seen_in_each_of_them(text: str, views: tuple[str, ...]) -> None:
+    """Colours of a terminal are gone, and a letter that is written three times stands once."""
+    assert as_seen(text) == views
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import sys
 from collections.abc import Callable, Mapping
 
@@ -137,7 +139,7 @@ async def _rules(remove: str) -> None:
 def _text(row: Mapping[str, object], key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str):
-        raise ConfigError(f"{key} must be a text")
+        raise ConfigError(f'"{key}" must be a string')
     return value
 
 
@@ -149,14 +151,32 @@ def _lines(answer: Callable[[Mapping[str, object]], Mapping[str, object]]) -> No
             continue
         row: object = None
         try:
-            row = orjson.loads(line)
+            row = json.loads(line.strip().decode("utf-8-sig"), parse_float=_finite, parse_constant=_finite)
             if not isinstance(row, dict):
                 raise ConfigError("the line is no JSON object")
-            body = answer(row)
-        except (orjson.JSONDecodeError, ConfigError) as error:
+            written = _written(answer(row))
+        except (ValueError, RecursionError, ConfigError) as error:
             bad += 1
-            body = {"id": row.get("id") if isinstance(row, dict) else None, "error": f"line {number}: {error}"}
-        sys.stdout.buffer.write(orjson.dumps(body) + b"\n")
+            known = row.get("id") if isinstance(row, dict) and not isinstance(error, RecursionError) else None
+            why = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+            written = _written({"id": known, "error": f"line {number}: {why}"})
+        sys.stdout.buffer.write(written + b"\n")
     sys.stdout.flush()
     if bad:
         sys.exit(1)
+
+
+def _finite(digits: str) -> float:
+    """A number of JSON; one that JSON cannot write back would be another id."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits} is no number that JSON can write back")
+    return value
+
+
+def _written(body: Mapping[str, object]) -> bytes:
+    """As UTF-8; what orjson does not write (long integers, deep nests, half a surrogate pair) as plain ASCII."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body, separators=(",", ":")).encode()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from oikos.domain.assent.text import QUOTED, Clauses, as_seen, clauses, without_accents
 from oikos.domain.assent.words import WORDS, Kind
-from oikos.domain.value import dataclass
+from oikos.domain.value import dataclass, replace
 
 
 class Reading(enum.StrEnum):
@@ -137,6 +138,10 @@ class Item:
     """None for a word outside the vocabulary."""
     words: tuple[str, ...]
 
+    def says(self) -> bool:
+        """Whether it is known or holds a letter or a digit: a quotation, a symbol or a hidden character does not."""
+        return self.kind is not None or any(char.isalnum() for word in self.words for char in word)
+
     def numbers(self) -> set[int]:
         """The numbers it names."""
         return {int(word) for word in self.words if word.isdecimal()}
@@ -165,7 +170,8 @@ def items(lexicon: Lexicon, clause: tuple[str, ...]) -> Clause:
 
 Kinds = frozenset[Kind | None]
 _ASSENTS: Kinds = frozenset({Kind.YES, Kind.GO})
-_LIGHT: Kinds = frozenset({Kind.FILL, Kind.MILD})
+_LIGHT: Kinds = frozenset({Kind.FILL, Kind.MILD, Kind.ACK, Kind.JOIN})
+_SILENT: Kinds = _LIGHT - {Kind.JOIN}
 _NOES: Kinds = frozenset({Kind.NO, Kind.NOT})
 _HALTS: Kinds = frozenset({Kind.HALT, Kind.WAIT})
 _IN_ASSENT: Kinds = _ASSENTS | _LIGHT | {Kind.GENERATION}
@@ -200,12 +206,13 @@ def _is_refusal(clause: Clause) -> bool:
 def read_with(lexicon: Lexicon, text: str, pending: Pending) -> Answer:
     """`read` with a given vocabulary."""
     words = clauses(text)
-    parsed = tuple(items(lexicon, clause) for clause in words.clauses)
-    answer = _decide(words, parsed, pending)
-    if any(None in _kinds(clause) for clause in parsed):
-        seen = clauses(as_seen(text))
-        looks = _decide(seen, tuple(items(lexicon, clause) for clause in seen.clauses), pending)
-        answer = _as_it_looks(answer, looks)
+    answer, known = _decide(lexicon, words, pending)
+    if not known:
+        for seen in as_seen(text):
+            answer = _as_it_looks(answer, _decide(lexicon, clauses(seen), pending)[0])
+        mended = _mended(words)
+        if answer.reading is Reading.COMMENT and mended != words:
+            answer = _as_meant(answer, _decide(lexicon, mended, pending)[0])
     if answer.reading is not Reading.CLARIFY:
         return answer
     if pending.generation is None and not pending.destructive:
@@ -215,29 +222,68 @@ def read_with(lexicon: Lexicon, text: str, pending: Pending) -> Answer:
 
 
 def _as_it_looks(answer: Answer, looks: Answer) -> Answer:
-    """Hidden and look-alike characters never help an assent, and never hinder a halt or a refusal."""
+    """Hidden, look-alike and repeated characters never help an assent, and never hinder a halt or a refusal."""
     if looks.reading is Reading.ASSENT:
-        return _say(Reading.CLARIFY, "It looks like an assent but holds hidden or look-alike characters.")
+        return _say(Reading.CLARIFY, "It looks like an assent but holds hidden, look-alike or repeated characters.")
     return looks if looks.reading in (Reading.HALT, Reading.REFUSAL) else answer
+
+
+def _as_meant(answer: Answer, meant: Answer) -> Answer:
+    """With slips of the keyboard mended: no assent either, but a bare halt."""
+    if meant.reading is Reading.ASSENT:
+        return _say(Reading.CLARIFY, "It looks like an assent with a slip of the keyboard.")
+    return meant if meant.reading is Reading.HALT and not meant.more else answer
+
+
+def _mended(words: Clauses) -> Clauses:
+    """Each unknown word as the known one that it is a slip away from: letters swapped, doubled, or not doubled."""
+    return replace(words, clauses=tuple(tuple(map(_mended_word, clause)) for clause in words.clauses))
+
+
+_LONGEST_SLIP = 18
+"""Letters of the longest word that is mended; "top", of three, is not taken for half of something."""
+
+
+def _mended_word(word: str) -> str:
+    if word in _known_words() or not 3 <= len(word) <= _LONGEST_SLIP or not word.isalpha():
+        return word
+    cuts = [(word[:at], word[at:]) for at in range(len(word))]
+    swapped = (left + right[1::-1] + right[2:] for left, right in cuts)
+    once = (left + right[1:] for left, right in cuts if right[:1] == right[1:2])
+    twice = (left + right[:1] + right for left, right in cuts if len(word) > 3)
+    return next((slip for slip in chain(swapped, once, twice) if slip in _known_words()), word)
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    return frozenset(chain.from_iterable(lexicon()))
 
 
 def _say(reading: Reading, reason: str, *, more: bool = False) -> Answer:
     return Answer(reading=reading, reason=reason, more=more)
 
 
-def _decide(words: Clauses, parsed: tuple[Clause, ...], pending: Pending) -> Answer:
+def _decide(lexicon: Lexicon, words: Clauses, pending: Pending) -> tuple[Answer, bool]:
+    """The answer, and whether every word is known."""
+    parsed = tuple(items(lexicon, clause) for clause in words.clauses)
     kinds = frozenset(kind for clause in parsed for kind in _kinds(clause))
+    return _of(lexicon, words, parsed, kinds, pending), None not in kinds
+
+
+def _of(lexicon: Lexicon, words: Clauses, parsed: tuple[Clause, ...], kinds: Kinds, pending: Pending) -> Answer:
     if kinds <= _LIGHT | {Kind.GENERATION}:
-        doubtful = kinds & {Kind.MILD, Kind.GENERATION}
+        doubtful = kinds & {Kind.MILD, Kind.ACK, Kind.GENERATION}
         return _say(Reading.CLARIFY if doubtful else Reading.COMMENT, "It says neither yes nor no.")
     halted = _halted(parsed, pending)
     if halted is not None:
         return halted
     if words.asked:
         return _asked(kinds)
-    if kinds & {None, Kind.ASK}:
+    if kinds & {None, Kind.ASK, Kind.TALK}:
         return _with_more(parsed, kinds)
-    return _all_known(parsed, kinds) or _assented(words, parsed, pending)
+    # an idiom keeps its meaning when a comma stands in it: "yeah, right"
+    idioms = _kinds(items(lexicon, tuple(chain.from_iterable(words.clauses)))) & {Kind.DOUBT}
+    return _all_known(parsed, kinds | idioms) or _assented(words, parsed, kinds, pending)
 
 
 def _halted(parsed: tuple[Clause, ...], pending: Pending) -> Answer | None:
@@ -260,26 +306,48 @@ def _asked(kinds: Kinds) -> Answer:
 
 def _with_more(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer:
     """Some of it is no answer: never an assent; clarify where it begins or ends like one."""
-    heavy = [item.kind for clause in parsed for item in clause if item.kind not in _LIGHT]
+    spoken = [item.kind for clause in parsed for item in clause if item.says() and item.kind not in _SILENT]
+    heavy = [kind for kind in spoken if kind is not Kind.JOIN]
+    if not heavy:
+        return _say(Reading.COMMENT, "It is not an answer to what waits.")
     head = heavy[0]
     if Kind.ASK in kinds:
         return _say(Reading.COMMENT, "It asks something.")
     if head in _NOES | _HALTS:
         return _say(Reading.COMMENT, "It says no, and something else.")
+    if _asks_for_talk(heavy):
+        return _say(Reading.COMMENT, "It asks for words, not for deeds.")
     whole = any(_is_assent(clause) for clause in parsed)
-    if head is Kind.GO and heavy[1] is None and not whole:
+    if head is Kind.GO and not whole and next((kind for kind in spoken if kind is not head), head) is None:
         return _say(Reading.COMMENT, "It orders something else.")
-    if head is Kind.PART or (head in _ASSENTS and kinds & {Kind.IF, Kind.PART}):
+    bare = next((kind for kind in heavy if kind is not Kind.WHAT), None)
+    if bare is Kind.PART or (head in _ASSENTS and kinds & {Kind.IF, Kind.PART}):
         return _say(Reading.CLARIFY, "It assents on a condition, to a part, or to something more.")
     if Kind.LATER in kinds:
         return _say(Reading.COMMENT, "It puts the decision off.")
-    if head is Kind.IF and parsed[-1][-1].kind in _ASSENTS:
+    if head in _ASSENTS and Kind.WHERE in kinds:
+        return _say(Reading.CLARIFY, "It assents to something elsewhere, or done in another way.")
+    if _ends_on_a_condition(heavy):
         return _say(Reading.CLARIFY, "It assents on a condition.")
-    if not whole and head is not Kind.YES:
+    if not whole and not (head is Kind.YES or (head is Kind.GO and not kinds & _NOES)):
         return _say(Reading.COMMENT, "It is not an answer to what waits.")
     if any(item.words == (QUOTED,) for clause in parsed for item in clause):
         return _say(Reading.CLARIFY, "It assents beside a quotation.")
     return _say(Reading.CLARIFY, "It assents and says something else.")
+
+
+def _asks_for_talk(heavy: Sequence[Kind | None]) -> bool:
+    """ "Explain step 2", "yes, explain", and an order or a part with such a verb anywhere: "go on with explaining"."""
+    first = next((kind for kind in heavy if kind not in _ASSENTS), None)
+    return first is Kind.TALK or (heavy[0] in (Kind.GO, Kind.PART) and Kind.TALK in heavy)
+
+
+def _ends_on_a_condition(heavy: Sequence[Kind | None]) -> bool:
+    """ "If it is safe, go ahead", and where the condition's word stands behind it: 安全なら進めて."""
+    if Kind.IF not in heavy:
+        return False
+    behind = heavy[len(heavy) - heavy[::-1].index(Kind.IF) :]
+    return bool(behind) and behind[-1] in _ASSENTS and (heavy[0] is Kind.IF or _ASSENTS.issuperset(behind))
 
 
 def _all_known(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer | None:
@@ -288,7 +356,7 @@ def _all_known(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer | None:
         return _say(Reading.CLARIFY, "It assents on a condition, to a part, or to something more.")
     if Kind.LATER in kinds:
         return _say(Reading.COMMENT, "It puts the decision off.")
-    if Kind.PART in kinds or (Kind.WHAT in kinds and kinds & _ASSENTS):
+    if Kind.PART in kinds or (kinds & {Kind.WHAT, Kind.WHERE} and kinds & _ASSENTS):
         return _say(Reading.CLARIFY, "It takes a part of the plan, or more than the plan.")
     if Kind.DOUBT in kinds:
         return _say(Reading.CLARIFY, "It can mean yes or no.")
@@ -302,12 +370,17 @@ def _all_known(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer | None:
     return _say(Reading.COMMENT, "It is not an answer to what waits.")
 
 
-def _assented(words: Clauses, parsed: tuple[Clause, ...], pending: Pending) -> Answer:
+def _assented(words: Clauses, parsed: tuple[Clause, ...], kinds: Kinds, pending: Pending) -> Answer:
     numbers = {number for clause in parsed for item in clause for number in item.numbers()}
     if numbers - {pending.generation}:
         return _say(Reading.CLARIFY, "It names another plan than the one that is pending.")
-    if words.trails:
+    if words.label and _kinds(parsed[0]) <= _LIGHT:
+        return _say(Reading.CLARIFY, "It begins like what somebody else says.")
+    said = [item.kind for clause in parsed for item in clause if item.kind not in _SILENT]
+    if words.trails or said[-1] is Kind.JOIN:
         return _say(Reading.CLARIFY, "It trails off.")
+    if Kind.ACK in kinds and Kind.GO not in kinds:
+        return _say(Reading.CLARIFY, "It says that it was read, not that it shall be done.")
     if pending.destructive:
         return _say(Reading.CLARIFY, "What waits is destructive: it needs its typed phrase.")
     if pending.question and pending.generation is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from itertools import groupby
 
 from oikos.domain.value import dataclass
 
@@ -17,10 +19,17 @@ CUT = "\ufdd1"
 _DOUBLE_QUOTES = frozenset('"“”„‟«»‹›「」『』〝〞〟`')
 _APOSTROPHES = frozenset("'‘’‚‛´ʼ")
 _BREAKS = frozenset(",.!;:-–—‒―~\n、。・،؛।¡")
+_OPEN_ENDS = (",", ":", "、", "،")
 _QUESTIONS = frozenset("?¿؟‽՞")
 # Shown as nothing although Unicode calls them letters or marks.
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164")
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтгαορνικτυχεγωѵո", "aeopcyxijshdqwkmtraopviktuxeywvn")
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝкмтгαορνικτυχεγωѵոɡɑ", "aeopcyxijshdqwkmtraopviktuxeywvnga")
+_TO_CYRILLIC = str.maketrans("aeopcyxiskmthb", "аеорсухіѕкмтнв")
+_TO_GREEK = str.maketrans("aopviktuxeyw", "αορνικτυχεγω")
+_CYRILLIC = frozenset(map(chr, range(0x400, 0x530)))
+_GREEK = frozenset(map(chr, range(0x370, 0x400)))
+_WORD = re.compile(r"\w+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +40,9 @@ class Clauses:
     asked: bool = False
     """A question mark in the operator's own words."""
     trails: bool = False
-    """Two dots or more: the sentence is not finished."""
+    """Two dots or more, or a comma or colon at the end: the sentence is not finished."""
+    label: bool = False
+    """The first clause ends in a colon."""
 
 
 def clauses(text: str) -> Clauses:
@@ -43,26 +54,46 @@ def clauses(text: str) -> Clauses:
     own = _without_quotes(folded[:MAX_CHARS])
     done: list[tuple[str, ...]] = []
     clause: list[str] = []
-    asked = False
-    for word in _words(own):
+    asked = label = False
+    for word in _words(own.replace(":-)", ":)").replace(":)", "🙂")):
         if word not in _BREAKS and word not in _QUESTIONS:
             clause.append(word)
             continue
         asked = asked or word in _QUESTIONS
         if clause:
+            label = label or (word == ":" and not done)
             done.append(tuple(clause))
             clause = []
     if len(text) > MAX_CHARS or len(folded) > MAX_CHARS:
         clause.append(CUT)
     if clause:
         done.append(tuple(clause))
-    return Clauses(clauses=tuple(done), asked=asked, trails=".." in own or "。。" in own)
+    trails = ".." in own or "。。" in own or own.rstrip().endswith(_OPEN_ENDS)
+    return Clauses(clauses=tuple(done), asked=asked, trails=trails, label=label)
 
 
-def as_seen(text: str) -> str:
-    """The message as it looks: hidden characters and stacked marks gone, look-alike letters turned into Latin ones."""
+def as_seen(text: str) -> tuple[str, ...]:
+    """The message as it looks, where that is not as it is written.
+
+    Hidden characters, colours of a terminal, stacked marks and "sooo" are gone. Look-alike letters are turned into
+    Latin ones, and then Latin letters into those of the script that the word is written in too.
+    """
+    written = _fold(text)
+    text = _COLOUR.sub("", text)
     shown = "".join(char for char in _fold(text) if char in "\n\t" or not _is_unseen(char))
-    return unicodedata.normalize("NFKC", shown.translate(_LOOK_ALIKES))
+    short = "".join(_shortened(char, "".join(run)) for char, run in groupby(shown))
+    views = (
+        short.translate(_LOOK_ALIKES),
+        _WORD.sub(lambda word: word[0].translate(_TO_CYRILLIC) if _CYRILLIC & set(word[0]) else word[0], short),
+        _WORD.sub(lambda word: word[0].translate(_TO_GREEK) if _GREEK & set(word[0]) else word[0], short),
+    )
+    normal = (unicodedata.normalize("NFKC", view) for view in views)
+    return tuple(dict.fromkeys(view for view in normal if view != written))
+
+
+def _shortened(char: str, run: str) -> str:
+    """No language writes a letter three times."""
+    return char if len(run) > 2 and char.isalpha() else run
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn", "Zl", "Zp"})
