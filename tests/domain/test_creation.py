@@ -28,11 +28,12 @@ from oikos.domain import intents as it
 from oikos.domain.admission import Admission
 from oikos.domain.creation import candidates, entity_of, is_named, made_by
 from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import NeedsTypedConfirmation, preauthorised_guests
-from oikos.domain.inventory import AccessPath, Entity, Transport
+from oikos.domain.gate import NeedsTypedConfirmation, admit, preauthorised_guests
+from oikos.domain.inventory import AccessPath, Entity, Transport, UnknownName
 from oikos.domain.plan import Creates, PreAuthorisation, Scope
 from oikos.domain.run import Exited, Identity
 from oikos.domain.verdict import Hop, HopKind, NamedObject
+from oikos.policy import default_classifier
 
 CREATED = Creates(name="web", kind="lxc", on_target_id=PVE1.id)
 CREATE = "pct create 150 local:vztmpl/debian.tar.zst --hostname web"
@@ -44,7 +45,12 @@ def making(guest: str = "150", verb: str = "create", **more: object) -> NamedObj
 
 
 SAYS_CREATE = verdict(CREATE, CHANGE, objects=(making(),))
-WEB = entity_of(CREATED, PVE1, "150", entity_id="e-new", identity=Identity(hostname="web", guest_id="150"))
+SAYS_WEB = Identity(hostname="web", guest_id="150")
+WEB = Entity(
+    id="e-new", kind="lxc", slug="web", name="web", parent=PVE1.id,
+    access=AccessPath(transport=Transport.PCT, via="pve1", guest="150"), identity=SAYS_WEB,
+)  # fmt: skip
+"""What the plan creates, once it is there."""
 
 
 def create_plan(*, destroys: PreAuthorisation | None = None, makes: bool = True) -> it.Propose:
@@ -86,18 +92,47 @@ def test_a_command_makes_the_guests_it_creates_on_its_own_target(
     assert made_by(verdict(CREATE, CHANGE, objects=objects)) == made
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (CREATE, ("150",)),
+        (f"sudo {CREATE}", ("150",)),
+        (f"{CREATE} --description 'my web'", ("150",)),
+        (f"{CREATE} || true", ()),
+        (f"{CREATE}; true", ()),
+        (f"{CREATE} && pct start 150", ()),
+        (f"! {CREATE}", ()),
+        (f"{CREATE} &", ()),
+        (f"{CREATE} | cat", ()),
+        (f"if {CREATE}; then :; fi", ()),
+        (f"echo 'local:x' | xargs {CREATE}", ()),
+        (f"{CREATE} > /dev/null", ()),
+        (f"systemd-run {CREATE}", ()),
+        (f"{CREATE} --force 1", ()),
+        ("pct restore 150 local:backup/x --force 1", ()),
+        ("pct restore 150 local:backup/x", ("150",)),
+        ('pct create "$ID" local:vztmpl/debian.tar.zst --hostname web', ()),
+        (f"{CREATE} --description $'it\\'s'", ("150",)),
+        (f'{CREATE} --description "$(cat <<<"it\'s")"', ()),
+        ("ssh pve2 pct create 150 local:vztmpl/debian.tar.zst", ()),
+    ],
+)
+def test_only_an_exit_code_that_is_the_makings_own_proves_it(text: str, made: tuple[str, ...]) -> None:
+    """As the classifier reads it: a plan that says `… || true` would else take over the guest that was there."""
+    assert made_by(default_classifier().classify(text)) == made
+
+
 def test_a_new_container_is_reached_through_its_node() -> None:
-    expected = Entity(
-        id="e-new", kind="lxc", slug="web", name="web", parent=PVE1.id,
-        access=AccessPath(transport=Transport.PCT, via="pve1", guest="150"),
-        identity=Identity(hostname="web", guest_id="150"),
-    )  # fmt: skip
-    assert WEB == expected  # noqa: SIM300 - the constant is what is tested
+    assert entity_of(CREATED, PVE1, "150", entity_id="e-new", identity=SAYS_WEB) == WEB
+
+
+def test_before_it_is_asked_it_has_no_identity() -> None:
+    assert entity_of(CREATED, PVE1, "150", entity_id="e-new") == replace(WEB, identity=None)
 
 
 def test_what_a_lab_node_makes_is_of_the_lab() -> None:
-    assert entity_of(CREATED, replace(PVE1, lab=True), "150", entity_id="e").lab
-    assert not WEB.lab
+    made = entity_of(CREATED, replace(PVE1, lab=True), "150", entity_id="e-new", identity=SAYS_WEB)
+    assert made == replace(WEB, lab=True)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +141,12 @@ def test_what_a_lab_node_makes_is_of_the_lab() -> None:
 )
 def test_it_is_what_the_plan_creates_when_it_says_so(hostname: str, is_it: bool) -> None:
     assert is_named(Identity(hostname=hostname, guest_id="150"), CREATED) is is_it
+
+
+def test_a_plan_may_give_it_its_full_name() -> None:
+    full = replace(CREATED, name="web.home.arpa")
+    said = [is_named(Identity(hostname=name), full) for name in ("web", "web.home.arpa", "web.elsewhere", "home")]
+    assert said == [True, True, True, False]
 
 
 def test_nothing_runs_on_it_before_it_exists() -> None:
@@ -196,6 +237,38 @@ def test_a_guest_that_was_there_before_is_not_what_was_allowed(created: str, mak
     assert asked.phrase == "destroy 150"
 
 
+def test_each_item_says_by_itself_whether_it_means_what_the_plan_creates() -> None:
+    """What a later item is about takes nothing from the first, and asks nothing for it."""
+    gone = planned("pct destroy 150", DESTROY, objects=(DESTROY_150,))
+    born = replace(gone, preauthorise=PreAuthorisation(object=DESTROY_150, created="web"))
+    there = planned("pct destroy 131", DESTROY, objects=(DESTROY_KNOWN,))
+    there = replace(there, preauthorise=PreAuthorisation(object=DESTROY_KNOWN))
+    ticked = {"items": (1, 2), "phrases": ("destroy 150", "destroy 131")}
+    plan = replace(propose(step(PVE1, born, there), on=(PVE1,)), creates=(CREATED,))
+    session = Session.opened().approved(plan, consent_id="k", **ticked)
+    asked = session.ask("pct destroy 150", verdict("pct destroy 150", DESTROY, objects=(DESTROY_150,)), target=PVE1)
+    assert asked == NeedsTypedConfirmation(
+        why="No run of this plan has created guest 150: it may be another one. It is destructive.",
+        phrase="destroy 150",
+    )
+    assert isinstance(session.ask("pct destroy 131", SAYS_DESTROY, target=PVE1), Admission)
+
+
+@pytest.mark.parametrize(
+    "besides",
+    [
+        NamedObject(kind="volume", name="vm-150-disk-0", verb="destroy", risk=DESTROY),
+        NamedObject(kind="guest", name="160", verb="destroy", risk=DESTROY, place=(Hop(kind=HopKind.PCT, name="150"),)),
+    ],
+)
+def test_what_goes_with_the_guest_needs_no_run_that_created_it(besides: NamedObject) -> None:
+    """A volume is no guest, and a guest inside of what was made is not one of the node."""
+    session = allowed(PreAuthorisation(object=DESTROY_150, created="web"))
+    session.run(CREATE, SAYS_CREATE, target=PVE1, step=1)
+    said = verdict("pct destroy 150", DESTROY, objects=(DESTROY_150, besides))
+    assert isinstance(session.ask("pct destroy 150", said, target=PVE1, step=3), Admission)
+
+
 # ---- a guest that the inventory knows ------------------------------------------------------------------------------
 
 KNOWN = replace(CT131, identity=Identity(hostname="paperless", machine_id="m1", guest_id="131"))
@@ -241,8 +314,27 @@ def test_another_guest_named_by_the_command_need_not_say_anything() -> None:
         KNOWN, Entity(id="e-141", kind="lxc", slug="notes", parent=PVE1.id, identity=Identity(hostname="notes"),
                       access=AccessPath(transport=Transport.PCT, via="pve1", guest="141")),
     )  # fmt: skip
-    said = replace(SAYS_DESTROY, objects=(DESTROY_KNOWN, other))
-    assert isinstance(session.ask("pct destroy 131", said, target=PVE1, identified=frozenset({KNOWN.id})), Admission)
+    for objects in ((DESTROY_KNOWN, other), (other, DESTROY_KNOWN)):
+        said = replace(SAYS_DESTROY, objects=objects)
+        outcome = session.ask("pct destroy 131", said, target=PVE1, identified=frozenset({KNOWN.id}))
+        assert isinstance(outcome, Admission)
+        unheard = session.ask("pct destroy 131", said, target=PVE1)
+        assert isinstance(unheard, NeedsTypedConfirmation)
+
+
+def test_only_guests_are_asked_who_they_are() -> None:
+    """What else the inventory knows cannot tell who it is."""
+    service = NamedObject(kind="service", name="db", verb="remove", risk=DESTROY)
+    known = Entity(
+        id="e-db", kind="service", slug="pve1-db", name="db", parent=PVE1.id, identity=Identity(hostname="d")
+    )
+    command = planned("drop db", DESTROY, objects=(service,), preauthorise=PreAuthorisation(object=service))
+    plan = propose(step(PVE1, command), on=(PVE1,))
+    session = Session.opened().approved(plan, consent_id="k", items=(1,), phrases=("remove db",))
+    session.inventory = with_entities(known)
+    question = session.question("drop db", verdict("drop db", DESTROY, objects=(service,)), target=PVE1)
+    assert preauthorised_guests(question) == ()
+    assert isinstance(admit(question), Admission)
 
 
 @pytest.mark.parametrize(
@@ -262,3 +354,12 @@ def test_a_guest_that_may_be_destroyed_is_asked_when_a_command_names_it(
     assert preauthorised_guests(question) == asked
     session.inventory = with_entities(CT131)
     assert preauthorised_guests(session.question("pct stop 131", said, target=PVE1)) == (), "nothing to compare"
+
+
+def test_without_a_plan_or_a_machine_nobody_is_asked_who_it_is() -> None:
+    session = Session.opened().begin()
+    session.inventory = with_entities(KNOWN)
+    assert preauthorised_guests(session.question("pct destroy 131", SAYS_DESTROY, target=PVE1)) == ()
+    question = may_destroy_131().question("pct destroy 131", SAYS_DESTROY, target=PVE1)
+    assert preauthorised_guests(question) == (KNOWN,)
+    assert preauthorised_guests(replace(question, target=UnknownName(name="pve1"))) == ()

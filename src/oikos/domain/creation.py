@@ -6,11 +6,13 @@ plan is the host name the new container must say it has.
 
 from __future__ import annotations
 
+import shlex
+
 from oikos.domain.inventory import AccessPath, Entity, Transport
 from oikos.domain.plan import Creates, Plan
 from oikos.domain.run import Identity
 from oikos.domain.state import RunState, State
-from oikos.domain.verdict import NamedObject, Verdict
+from oikos.domain.verdict import NamedObject, Risk, Verdict
 
 KIND = "lxc"
 _CREATING = frozenset({"create", "restore"})
@@ -18,7 +20,20 @@ _CREATING = frozenset({"create", "restore"})
 
 
 def made_by(verdict: Verdict) -> tuple[str, ...]:
-    """Ids of the guests that a command makes on its own target; those only the shell will know are missing."""
+    """Ids of the guests that are there for certain, and were not before, once the command has exited with 0.
+
+    So the command is nothing but the making: not one of several, whose exit code is not its own (`… || true`, `! …`,
+    `… &`), and none that may overwrite a guest (`--force`), which the classifier calls destructive.
+    """
+    if verdict.risk is not Risk.CONFIG_MUTATION or len(verdict.actions) != 1:
+        return ()
+    words = list(verdict.actions[0].argv)
+    try:
+        text = shlex.split(verdict.canonical)
+    except ValueError:  # quoted in a way that is not plain
+        return ()
+    if text not in (words, ["sudo", *words]):
+        return ()
     return tuple(named.name for named in verdict.objects if _creates(named))
 
 
