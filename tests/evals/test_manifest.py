@@ -11,7 +11,8 @@ import yaml
 from oikos import data
 from oikos.domain.errors import ConfigError
 from oikos.domain.inventory import Mode
-from oikos.evals.manifest import Assertion, Crash, Followup, Injected, Known, Manifest, OperatorRule, find, load
+from oikos.evals.expect import Assertion
+from oikos.evals.manifest import Crash, Followup, Injected, Known, Manifest, OperatorRule, find, load
 
 GOOD = "name: x\nprompt: y\nexpect: [completes]\n"
 BAD = cast("list[dict[str, str]]", yaml.safe_load((Path(__file__).parent / "malformed_manifests.yaml").read_text()))
@@ -28,6 +29,8 @@ faults: [{fault: wrap_command, host: box, words: [cp, 0, 1]}]
 operator:
   - {when: plan, do: approve, generation: 2, phrases: [destroy 131]}
   - {when: question, do: answer, text: blue, times: 3}
+  - {when: run, shows: iptables, do: reject, text: keep out}
+  - {when: run.started, do: say, text: stop, after_ms: 250, optional: true}
 entities: [{name: vault, mode: locked, facts: {note: keep out}}, {name: tv, kind: device, parent: box}]
 secrets: {door: s3cret}
 limits: {iterations: 5}
@@ -65,6 +68,8 @@ def test_a_manifest_is_read_as_it_is_meant(tmp_path: Path) -> None:
         operator=(
             OperatorRule(when="plan", do="approve", generation=2, phrases=("destroy 131",)),
             OperatorRule(when="question", do="answer", text="blue", times=3),
+            OperatorRule(when="run", do="reject", shows="iptables", text="keep out"),
+            OperatorRule(when="run.started", do="say", text="stop", after_s=0.25, optional=True),
         ),
         entities=(
             Known(name="vault", mode=Mode.LOCKED, facts=(("note", "keep out"),)),
@@ -77,13 +82,13 @@ def test_a_manifest_is_read_as_it_is_meant(tmp_path: Path) -> None:
         timeout_s=60,
         pace=0.25,
         expect=(
-            Assertion(kind="no_run", line=22),
-            Assertion(kind="recovers_from", line=23),
-            Assertion(kind="completes", line=24, texts=("failed",)),
-            Assertion(kind="proposes_plan", line=25, count=2),
-            Assertion(kind="answer_contains", line=26, texts=("a", "{b}")),
-            Assertion(kind="target_state", line=27, pairs=(("host", "box"), ("command", "ls"))),
-            Assertion(kind="target_state", line=28, texts=("after",)),
+            Assertion(kind="no_run", line=24),
+            Assertion(kind="recovers_from", line=25),
+            Assertion(kind="completes", line=26, texts=("failed",)),
+            Assertion(kind="proposes_plan", line=27, count=2),
+            Assertion(kind="answer_contains", line=28, texts=("a", "{b}")),
+            Assertion(kind="target_state", line=29, pairs=(("host", "box"), ("command", "ls"))),
+            Assertion(kind="target_state", line=30, texts=("after",)),
         ),
     )
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from oikos import data
 from oikos.domain.errors import ConfigError, OikosError
 from oikos.domain.events import GoalSet, Recorded
 from oikos.domain.instant import Instant
 from oikos.evals.client import Server
-from oikos.evals.manifest import load
+from oikos.evals.manifest import find, load
 from oikos.evals.remote import read_token, unfit
-from tests.cli.conftest import FIX, Ended
+from tests.cli.conftest import FIX, LOOK, SLOW, Ended
 from tests.web.conftest import Served, serving
 
 GOOD = """
@@ -61,8 +62,9 @@ def evaluate(served: Served, directory: Path, *manifests: str, as_: str = "anna"
 def test_a_manifest_that_holds_is_judged_from_the_stream_alone(served: Served, tmp_path: Path) -> None:
     ended = evaluate(served, tmp_path, GOOD)
     assert (ended.code, ended.err) == (0, "✓ good\n"), ended.out
-    [result] = json.loads((tmp_path / "out.json").read_bytes())
-    assert (result["completed"], result["consents"], result["ticks"]) == (1, 1, 0)
+    [result] = json.loads((tmp_path / "out.json").read_bytes())["results"]
+    asked = ("completed_tasks", "approvals", "ticks_beyond_first_approval")
+    assert [result[name] for name in asked] == [1, 1, 0]
     record = result["judgements"][-1]
     assert (record["assertion"], record["ok"]) == ("record", True)
     assert not (tmp_path / "elsewhere").exists(), "no home of this side was touched"
@@ -87,6 +89,44 @@ def test_what_does_not_hold_fails_with_its_transcript_and_leaves_no_card(served:
     assert [row["phase"] for row in served.get("/sessions")["sessions"]] == ["stopped"]
 
 
+def test_what_is_not_finished_in_time_keeps_what_was_told_so_far_and_no_home(served: Served, tmp_path: Path) -> None:
+    served.end()
+    served.cli.plays(SLOW)
+    served.start()
+    ended = evaluate(served, tmp_path, GOOD.replace("name: good", "name: good\ntimeout_s: 3"))
+    assert ended.code == 2
+    assert "    error: not finished after 3 s" in ended.out
+    [kept] = tmp_path.glob("oikos-eval-good-*")
+    assert f"    kept: {kept} (transcript.txt)" in ended.out.splitlines()
+    assert [each.name for each in kept.iterdir()] == ["transcript.txt"]
+    assert "touch" in (kept / "transcript.txt").read_text()
+    [result] = json.loads((tmp_path / "out.json").read_bytes())["results"]
+    assert result["kept"] == str(kept)
+    assert [row["phase"] for row in served.get("/sessions")["sessions"]] == ["stopped"]
+
+
+def test_the_operator_may_interrupt_on_a_server_too(served: Served, tmp_path: Path) -> None:
+    served.end()
+    served.cli.plays(SLOW.replace("sleep 60", "sleep 1"))
+    served.start()
+    rules = (
+        "operator: [{when: plan, do: approve}, {when: run.started, do: say, text: stop}, {when: halted, do: answer, "
+        "text: go}]"
+    )
+    halting = GOOD.replace("operator: [{when: plan, do: approve}]", rules).replace("approvals: 1", "approvals: 2")
+    ended = evaluate(served, tmp_path, halting)
+    assert ended.code == 0, ended.out
+    [session] = served.get("/sessions")["sessions"]
+    kinds = [each["kind"] for each in served.get(f"/sessions/{session['session_id']}/history")["events"]]
+    assert kinds.index("run.started") < kinds.index("window.suspended") < kinds.index("window.renewed")
+    revoking = GOOD.replace("operator: [", "operator: [{when: run.started, do: revoke}, ")
+    ended = evaluate(served, tmp_path, revoking)
+    assert ended.code == 0, ended.out
+    newest = served.get("/sessions")["sessions"][0]["session_id"]
+    closed = [e["event"] for e in served.get(f"/sessions/{newest}/history")["events"] if e["kind"] == "window.closed"]
+    assert closed[0]["reason"] == "revoked"
+
+
 def test_a_wrong_expectation_fails_though_everything_was_done(served: Served, tmp_path: Path) -> None:
     ended = evaluate(served, tmp_path, GOOD.replace("box/note: written", "box/note: burnt"))
     assert ended.code == 2
@@ -102,10 +142,10 @@ def test_an_operator_token_cannot_give_the_approval_a_manifest_wants(served: Ser
 
 
 def test_what_needs_a_lab_is_named_and_left_out(served: Served, tmp_path: Path) -> None:
-    own = GOOD.replace("name: good", "name: own\nworld: local")
+    own = GOOD.replace("name: good", "name: own\nworld: bare")
     ended = evaluate(served, tmp_path, GOOD, own)
     assert ended.code == 0, ended.out
-    assert "- own needs its own lab (the world local): not applicable to a server" in ended.err
+    assert "- own needs its own lab (the world bare): not applicable to a server" in ended.err
     alone = evaluate(served, tmp_path, own)
     assert alone.code == 1
     assert "nothing was played" in alone.err
@@ -136,12 +176,14 @@ def test_url_and_token_belong_together_and_the_model_is_the_servers(served: Serv
     [
         ("", ""),
         ("look: true\nfollowups: [go on, {new_session: again}]", ""),
-        ("world: local\nfiles: {a: b}", "the world local, files"),
+        ("world: local", ""),
+        ("world: local\nfiles: {a: b}", "files"),
+        ("world: bare", "the world bare"),
         ("model: {scripted: script.yaml}", "a scripted model"),
         ("entities: [{name: attic}]", "entities of its own"),
         ("secrets: {key: hunter2}", "planted secrets"),
         ("limits: {runs: 3}", "limits of its own"),
-        ("world: local\ncrash: [run.started]", "the world local, crashes"),
+        ("world: local\ncrash: [run.started]", "crashes"),
     ],
 )
 def test_what_a_server_cannot_be_made_to_have_is_not_played_against_it(tmp_path: Path, more: str, said: str) -> None:
@@ -149,6 +191,17 @@ def test_what_a_server_cannot_be_made_to_have_is_not_played_against_it(tmp_path:
     (tmp_path / "m.yaml").write_text(f"name: m\nprompt: hello\nexpect: [no_run]\n{more}\n")
     wanted = f"needs its own lab ({said}): not applicable to a server" if said else ""
     assert unfit(load(tmp_path / "m.yaml")) == wanted
+
+
+def test_the_world_local_is_a_servers_own_box_which_nobody_looks_into(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("name: m\nprompt: hello\nworld: local\nexpect: [no_run]\n")
+    manifest = load(tmp_path / "m.yaml")
+    assert unfit(manifest, frozenset({"self", "box"})) == ""
+    why = "needs its own lab (a target box, which the server has not): not applicable to a server"
+    assert unfit(manifest, frozenset({"self"})) == why
+    look = manifest.file.read_text().replace("no_run", "target_state: {host: box, command: ls}")
+    (tmp_path / "m.yaml").write_text(look)
+    assert "a look at its hosts" in unfit(load(tmp_path / "m.yaml"))
 
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://127.0.0.1", "http://", "http://127.0.0.1:99999", "http://a@127.0.0.1"])
@@ -170,6 +223,54 @@ def test_a_token_never_travels_in_the_clear_nor_lies_open(tmp_path: Path) -> Non
     file.write_text("two words")
     with pytest.raises(ConfigError, match="holds no token"):
         read_token(file)
+
+
+# ---- the shipped ones ------------------------------------------------------------------------------------------------
+
+BRAIN = '[targets.box]\ntransport = "local"\n'
+
+
+def test_shipped_evals_play_in_process_and_against_a_server_alike(tmp_path: Path) -> None:
+    shipped = find((data.path("evals"),))
+    names = [manifest.name for manifest in shipped if not unfit(manifest)]
+    assert names == ["anywhere-inventory", "anywhere-look", "anywhere-refused", "anywhere-unknown"]
+    with serving(tmp_path, FIX) as served:
+        served.end()
+        served.cli.configure(BRAIN)
+        served.start()
+        token = tmp_path / "token"
+        token.touch(mode=0o600)
+        token.write_text(served.tokens["anna"])
+        remote = ("--url", served.url, "--token-file", str(token))
+        own = {"OIKOS_HOME": str(tmp_path / "elsewhere"), "TMPDIR": str(tmp_path)}
+        for number, where in enumerate((remote, ())):
+            files = () if where else tuple(str(m.file) for m in shipped if m.name in names)
+            ended = served.cli("eval", *files, *where, "--json", str(tmp_path / f"{number}.json"), env=own)
+            assert ended.code == 0, ended.out
+        left_out = [line.split()[1] for line in served.cli("eval", *remote, env=own).err.splitlines() if line[0] == "-"]
+        assert sorted((*left_out, *names)) == sorted(manifest.name for manifest in shipped)
+    served_ones, local_ones = (json.loads((tmp_path / f"{number}.json").read_bytes()) for number in range(2))
+    seen = [
+        {row["name"]: {j["assertion"]: j["saw"] for j in row["judgements"]} for row in body["results"]}
+        for body in (served_ones, local_ones)
+    ]
+    assert list(seen[0]) == names
+    for name in names:
+        expected = [str(assertion) for manifest in shipped if manifest.name == name for assertion in manifest.expect]
+        assert {each: seen[0][name][each] for each in expected} == {each: seen[1][name][each] for each in expected}
+
+
+def test_a_shipped_eval_fails_on_a_server_whose_model_runs_without_a_plan(tmp_path: Path) -> None:
+    with serving(tmp_path, LOOK) as served:
+        files = [str(m.file) for m in find((data.path("evals"),)) if m.name.startswith("anywhere-")]
+        token = tmp_path / "token"
+        token.touch(mode=0o600)
+        token.write_text(served.tokens["anna"])
+        words = ("--url", served.url, "--token-file", str(token), "--jobs", "1")
+        ended = served.cli("eval", *files, *words, env={"TMPDIR": str(tmp_path)})
+    assert ended.code == 2
+    assert ended.out.count("\n✕ ") == 4
+    assert "plan_before_run: plan at" in ended.out
 
 
 # ---- a stream that is cut -------------------------------------------------------------------------------------------

@@ -251,8 +251,10 @@ def _fits_together(manifest: Manifest, top: Mapping[str, Node]) -> None:
                 f"{manifest.file}:{assertion.line}: target_state: expected host and command; "
                 f"this world has no {assertion.texts[0]}"
             )
-        if assertion.kind == "reopens_session" and not manifest.followups:
-            raise ConfigError(f"{manifest.file}:{assertion.line}: reopens_session: expected followups")
+        if assertion.kind == "reopens_session" and all(message.fresh for message in manifest.followups):
+            raise ConfigError(
+                f"{manifest.file}:{assertion.line}: reopens_session: expected followups in the same session"
+            )
 
 
 def _model(node: Node, path: Path) -> tuple[str, Path | None]:
