@@ -8,7 +8,7 @@ from typing import cast
 from oikos.domain import creation, secret_files
 from oikos.domain import intents as it
 from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import name_refusal
+from oikos.domain.gate import barred, locked, name_refusal
 from oikos.domain.inventory import NAME, Entity, Inventory, Mode, UnknownName
 from oikos.domain.plan import (
     GUARDED,
@@ -22,6 +22,7 @@ from oikos.domain.plan import (
     Scope,
     Step,
 )  # fmt: skip
+from oikos.domain.reach import Reach
 from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.snapshot import offers
 from oikos.domain.verdict import EffectKind, Risk, Verdict
@@ -130,6 +131,8 @@ class Drafting:
         found = self._inventory.resolve(name)
         if not isinstance(found, Entity):
             return name_refusal(found)
+        if found.mode is Mode.LOCKED:
+            return locked(found)
         if self._inventory.route(found) is None:
             return Refusal(
                 code=Code.NO_ACCESS,
@@ -142,46 +145,47 @@ class Drafting:
 
     async def _step(self, number: int, raw: Args) -> Step | Refusal:
         name = cast("str", raw["target"])
-        target_id, slug, mode = "", name, Mode.ASK
-        if name not in self._creates:
-            found = self._machine(name)
-            if isinstance(found, Refusal):
-                return found
-            target_id, slug, mode = found.id, found.slug, found.mode
+        target = self._target(name)
+        if isinstance(target, Refusal):
+            return target
         commands: list[PlannedCommand] = []
         for item in cast("Sequence[str | Args]", raw.get("commands", ())):
-            command = await self._command(item, slug, mode, target_id)
+            command = await self._command(item, target)
             if isinstance(command, Refusal):
                 return command
             commands.append(command)
-        if mode is Mode.LOCKED:
-            return Refusal(
-                code=Code.TARGET_LOCKED,
-                text=f"{slug} is locked.",
-                directive="Leave it alone; only an admin can change that.",
-            )
         return Step(
-            seq=number, title=cast("str", raw["title"]), target=slug, target_id=target_id, commands=tuple(commands),
+            seq=number, title=cast("str", raw["title"]), target=name if target is None else target.slug,
+            target_id="" if target is None else target.id, commands=tuple(commands),
             undo=cast("str", raw.get("undo", "")),
         )  # fmt: skip
 
-    async def _command(self, item: str | Args, slug: str, mode: Mode, target_id: str) -> PlannedCommand | Refusal:
-        raw: Args = {"command": item} if isinstance(item, str) else item
-        text = cast("str", raw["command"])
-        wrong = unusable(text, cast("str", raw.get("stdin", "")))
+    def _target(self, name: str) -> Entity | Refusal | None:
+        """The machine that is meant; None for what the plan creates."""
+        return None if name in self._creates else self._machine(name)
+
+    async def _verdict(self, text: str, stdin: str | None, target: Entity | None) -> Verdict | Refusal:
+        """What the command is, or why no plan may hold it."""
+        wrong = unusable(text, stdin or "")
         if wrong is not None:
             return wrong
+        said = await self._classify(text, target.id if target is not None else "")
+        verdict = secret_files.given_to(said, text, stdin)
+        if target is None:
+            return verdict
+        return barred(Reach(inventory=self._inventory, verdict=verdict, target=target)) or verdict
+
+    async def _command(self, item: str | Args, target: Entity | None) -> PlannedCommand | Refusal:
+        raw: Args = {"command": item} if isinstance(item, str) else item
+        text = cast("str", raw["command"])
         stdin = cast("str | None", raw.get("stdin"))
-        verdict = secret_files.given_to(await self._classify(text, target_id), text, stdin)
+        verdict = await self._verdict(text, stdin, target)
+        if isinstance(verdict, Refusal):
+            return verdict
         if verdict.has(EffectKind.INTERACTIVE):
             return Refusal(
                 code=Code.INTERACTIVE, text=f"`{text[:120]}` is interactive; nobody sits at its terminal.",
                 directive=verdict.advice or "Use a non-interactive form of it.",
-            )  # fmt: skip
-        if mode is Mode.LOOK and verdict.risk is not Risk.READ_ONLY:
-            return Refusal(
-                code=Code.TARGET_LOOK_ONLY, text=f"{slug} is in mode look and `{text[:120]}` is {verdict.risk}.",
-                directive="Plan only read-only commands there.",
             )  # fmt: skip
         pre = self._preauthorise(cast("Args | None", raw.get("preauthorise")), verdict, text)
         if isinstance(pre, Refusal):
@@ -230,17 +234,13 @@ class Drafting:
 
     async def _check(self, raw: Args) -> Check | Refusal:
         name = cast("str", raw["target"])
-        slug, target_id = name, ""
-        if name not in self._creates:
-            found = self._machine(name)
-            if isinstance(found, Refusal):
-                return found
-            slug, target_id = found.slug, found.id
+        target = self._target(name)
+        if isinstance(target, Refusal):
+            return target
         text = cast("str", raw["command"])
-        wrong = unusable(text, "")
-        if wrong is not None:
-            return wrong
-        verdict = secret_files.given_to(await self._classify(text, target_id), text, None)
+        verdict = await self._verdict(text, None, target)
+        if isinstance(verdict, Refusal):
+            return verdict
         guarded = sorted({effect.kind.value for effect in verdict.effects if effect.kind in GUARDED})
         if verdict.risk is not Risk.READ_ONLY or guarded:
             why = verdict.reasons[0].text if verdict.reasons else f"it is {verdict.risk}"
@@ -250,8 +250,8 @@ class Drafting:
                 directive="Use a command that only looks.",
             )  # fmt: skip
         return Check(
-            target=slug,
-            target_id=target_id,
+            target=name if target is None else target.slug,
+            target_id="" if target is None else target.id,
             command=text,
             expect_exit=cast("int | None", raw.get("expect_exit", 0)),
             expect_text=cast("str", raw.get("expect_text", "")),

@@ -45,6 +45,8 @@ __all__ = [
     "admit_probe",
     "admit_reading",
     "admit_snapshot",
+    "barred",
+    "locked",
     "preauthorised_guests",
 ]
 
@@ -114,7 +116,7 @@ def admit(question: Question) -> Outcome:
 def admit_probe(state: State, target: Entity) -> Admission | Refusal:
     """Admit a built-in probe: constant bytes, read-only, named, refused on locked targets (SPEC §3)."""
     if target.mode is Mode.LOCKED:
-        return _locked(target)
+        return locked(target)
     return seal(kind="probe", digest=target.id, target_id=target.id, authority="probe", seq=state.seq)
 
 
@@ -123,7 +125,7 @@ def admit_reading(state: State, target: Entity, order: RunOrder, paths: tuple[st
     if state.phase in TERMINAL:
         return session_over(state)
     if target.mode is Mode.LOCKED:
-        return _locked(target)
+        return locked(target)
     asked = (order.session_id, order.target_id, order.command, order.stdin, order.supervised)
     if asked != (state.session_id, target.id, reading(paths), None, False):
         return Refusal(code=Code.INTERNAL, text="The order is not the built-in read of files; nothing was started.")
@@ -151,7 +153,7 @@ def admit_snapshot(
         if entity is None or entity.gone:
             return Refusal(code=Code.UNKNOWN_TARGET, text=f"{offer.target} or its node {offer.node} is gone.")
         if entity.mode is not Mode.ASK:
-            return _locked(entity) if entity.mode is Mode.LOCKED else _look_only(entity)
+            return locked(entity) if entity.mode is Mode.LOCKED else _look_only(entity)
     return seal(
         kind="run", digest=order.digest(), target_id=offer.node_id, authority=f"snapshot:{consent.id}", seq=state.seq
     )
@@ -228,7 +230,8 @@ def _order(q: Question, target: Entity) -> Refusal | None:
     )
 
 
-def _locked(entity: Entity) -> Refusal:
+def locked(entity: Entity) -> Refusal:
+    """SPEC R3.9."""
     return Refusal(
         code=Code.TARGET_LOCKED, text=f"{entity.slug} is locked: nothing runs on it, not even inside another command.",
         directive="Leave it alone; only an admin can change its mode.",
@@ -242,12 +245,12 @@ def _look_only(entity: Entity) -> Refusal:
     )  # fmt: skip
 
 
-def _mode(q: Question, target: Entity) -> Refusal | None:
-    reach = _reach(q, target)
-    for entity in (target, *reach.machines(), *reach.objects()):
+def barred(reach: Reach) -> Refusal | None:
+    """Whether the mode of any machine or thing that a command reaches bars it, planned or run (SPEC R2.3, R3.9)."""
+    for entity in (reach.target, *reach.machines(), *reach.objects()):
         if entity.mode is Mode.LOCKED:
-            return _locked(entity)
-        if entity.mode is Mode.LOOK and q.verdict.risk is not Risk.READ_ONLY:
+            return locked(entity)
+        if entity.mode is Mode.LOOK and reach.verdict.risk is not Risk.READ_ONLY:
             return _look_only(entity)
     hidden = reach.locked_behind_a_blind_hop()
     if hidden is not None:
@@ -256,6 +259,13 @@ def _mode(q: Question, target: Entity) -> Refusal | None:
             text=f"The command reaches machines it does not name, and {hidden.slug}, which is locked, may be one.",
             directive="Name each machine literally.",
         )  # fmt: skip
+    return None
+
+
+def _mode(q: Question, target: Entity) -> Refusal | None:
+    refusal = barred(_reach(q, target))
+    if refusal is not None:
+        return refusal
     if q.state.mode == "look" and q.verdict.risk is not Risk.READ_ONLY:
         return Refusal(
             code=Code.LOOK_ONLY_SESSION,
