@@ -166,6 +166,8 @@ def parse(data: bytes | str, file: str) -> Node:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"{file}{line}: not valid YAML: {error.problem or error.context}") from None
+    except yaml.reader.ReaderError as fault:  # a byte or a character that no YAML holds
+        raise ConfigError(f"{file}:{_line_of(data, fault)}: not valid YAML: {fault.reason}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as fault:
         reason = " ".join(str(fault).split())
         raise ConfigError(f"{file}: not valid YAML: {reason[:200]}") from None
@@ -174,6 +176,14 @@ def parse(data: bytes | str, file: str) -> Node:
     if (again := _alias(node)) is not None:
         raise ConfigError(f"{file}:{again}: expected no aliases (&, *): write the value out")
     return Node(node, file)
+
+
+def _line_of(data: bytes | str, fault: yaml.reader.ReaderError) -> int:
+    """Its position counts characters once the text is decoded, and bytes where that fails."""
+    if isinstance(data, bytes) and fault.encoding != "unicode":
+        return data[: fault.position].count(b"\n") + 1
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    return text[: fault.position].count("\n") + 1
 
 
 def _alias(root: yaml.Node) -> int | None:
