@@ -100,6 +100,8 @@ class Guard:
     """The target's mode that the gate saw."""
     exclusive: bool
     """No other run above read_only may be unfinished on the target, in any session (SPEC R5.7)."""
+    also: tuple[Guard, ...] = ()
+    """Other machines and things that the command reaches, as the gate saw them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

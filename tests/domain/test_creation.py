@@ -258,15 +258,16 @@ def test_each_item_says_by_itself_whether_it_means_what_the_plan_creates() -> No
     "besides",
     [
         NamedObject(kind="volume", name="vm-150-disk-0", verb="destroy", risk=DESTROY),
-        NamedObject(kind="guest", name="160", verb="destroy", risk=DESTROY, place=(Hop(kind=HopKind.PCT, name="150"),)),
+        NamedObject(kind="guest", name="160", verb="destroy", risk=DESTROY),
     ],
 )
-def test_what_goes_with_the_guest_needs_no_run_that_created_it(besides: NamedObject) -> None:
-    """A volume is no guest, and a guest inside of what was made is not one of the node."""
+def test_what_was_allowed_is_one_object_and_nothing_with_it(besides: NamedObject) -> None:
     session = allowed(PreAuthorisation(object=DESTROY_150, created="web"))
     session.run(CREATE, SAYS_CREATE, target=PVE1, step=1)
     said = verdict("pct destroy 150", DESTROY, objects=(DESTROY_150, besides))
-    assert isinstance(session.ask("pct destroy 150", said, target=PVE1, step=3), Admission)
+    asked = session.ask("pct destroy 150", said, target=PVE1, step=3)
+    assert isinstance(asked, NeedsTypedConfirmation)
+    assert asked.phrase == "destroy 150 and 1 more"
 
 
 # ---- a guest that the inventory knows ------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tests.domain.world import (
     READ,
     WEB1,
     Session,
+    action,
     at,
     destroy_plan,
     effect,
@@ -31,7 +32,7 @@ from oikos.domain.admission import Admission
 from oikos.domain.gate import NeedsTypedConfirmation, Outcome
 from oikos.domain.plan import AfterFailed, StepStatus
 from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, Signalled, TimedOut, Unknown
-from oikos.domain.verdict import EffectKind, NamedObject
+from oikos.domain.verdict import Action, EffectKind, NamedObject
 
 SAID = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,))
 PHRASES = {"items": (1,), "phrases": ("destroy 131",)}
@@ -120,9 +121,24 @@ def test_another_machine_asks() -> None:
     assert not held(destroy(session, target=WEB1))
 
 
-def test_more_objects_of_the_same_approved_command_are_what_the_approver_read() -> None:
-    other = NamedObject(kind="volume", name="vm-131-disk-0", risk=DESTROY)
-    assert held(destroy(ticked(), said=verdict(DESTROY_CMD, DESTROY, objects=(other, DESTROY_131))))
+def test_a_command_that_destroys_more_than_its_object_asks_for_all_of_it() -> None:
+    other = NamedObject(kind="volume", name="vm-131-disk-0", verb="delete", risk=DESTROY)
+    asked = destroy(ticked(), said=verdict(DESTROY_CMD, DESTROY, objects=(other, DESTROY_131)))
+    assert not held(asked)
+    assert isinstance(asked, NeedsTypedConfirmation)
+    assert asked.phrase == "delete vm-131-disk-0 and 1 more"
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        (action(DESTROY_CMD, DESTROY), action("rm -rf /srv", DESTROY)),
+        (replace(action(DESTROY_CMD, DESTROY), argv=("pct", "destroy", "131", None)),),
+    ],
+)
+def test_nor_where_only_the_shell_knows_what_else_it_destroys(actions: tuple[Action, ...]) -> None:
+    said = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,), actions=actions)
+    assert not held(destroy(ticked(), said=said))
 
 
 def test_a_guarded_effect_wants_the_very_bytes_that_were_approved() -> None:
@@ -342,9 +358,9 @@ def test_each_item_is_looked_at_and_not_only_the_first() -> None:
     assert outcome.authority == "preauthorised:k:3"
 
 
-def with_input() -> Session:
+def with_input(**pre: object) -> Session:
     """Both the step that has to fail and the item read something."""
-    plan = destroy_plan(condition=AfterFailed(step=1))
+    plan = destroy_plan(condition=AfterFailed(step=1), **pre)
     fix = replace(plan.steps[0].commands[0], stdin="y\n", canonical="")
     item = replace(plan.steps[1].commands[0], stdin="yes\n")
     steps = (replace(plan.steps[0], commands=(fix,)), replace(plan.steps[1], commands=(item,)))
@@ -365,6 +381,21 @@ def test_a_use_is_told_by_its_input_too(outcome: RunOutcome) -> None:
     session.mark(1, StepStatus.FAILED, "no")
     session.run(DESTROY_CMD, SAID, target=PVE1, stdin="yes\n", outcome=outcome)
     assert not held(destroy(session, stdin="yes\n"))
+
+
+@pytest.mark.parametrize(("outcome", "left"), [(Exited(code=1), True), (Unknown(reason="x"), False)])
+def test_the_command_whose_outcome_is_unknown_is_told_by_its_input_too(outcome: RunOutcome, left: bool) -> None:
+    session = with_input(max_uses=2)
+    session.run(FIX, verdict(FIX, CHANGE, canonical=""), target=PVE1, step=1, stdin="y\n", outcome=Exited(code=1))
+    session.mark(1, StepStatus.FAILED, "no")
+    session.run(DESTROY_CMD, SAID, target=PVE1, stdin="yes\n", outcome=outcome)
+    assert held(destroy(session, stdin="yes\n")) is left
+
+
+def test_the_command_whose_outcome_is_unknown_is_the_same_however_it_is_quoted() -> None:
+    session = ticked(max_uses=2)
+    session.run(DESTROY_CMD, SAID, target=PVE1, outcome=Unknown(reason="spool lost"))
+    assert not held(destroy(session, command="pct  destroy '131'", said=SAID))
 
 
 def test_a_window_without_the_consent_that_ticked_holds_nothing() -> None:

@@ -11,13 +11,13 @@ from tests.domain.world import (
     CT131,
     DESTROY,
     FIX,
-    LOOK,
     NAS,
     PVE1,
     READ,
     SESSION,
     WEB1,
     Session,
+    action,
     check,
     effect,
     planned,
@@ -32,12 +32,12 @@ from oikos.domain import intents as it
 from oikos.domain.admission import Admission
 from oikos.domain.consent import SNAPSHOT_ITEM
 from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import admit_snapshot, plan_consent
-from oikos.domain.inventory import AccessPath, Entity, Inventory, Mode, Transport
-from oikos.domain.plan import Snapshot, Step
+from oikos.domain.gate import admit, admit_snapshot, plan_consent
+from oikos.domain.inventory import AccessPath, Entity, ExternalId, Inventory, Mode, Transport
+from oikos.domain.plan import Snapshot
 from oikos.domain.run import Identity, RunOrder
 from oikos.domain.snapshot import offers
-from oikos.domain.verdict import EffectKind, Verdict
+from oikos.domain.verdict import EffectKind, Hop, HopKind, NamedObject, Verdict
 
 OFFER = Snapshot(target_id=CT131.id, target="paperless", node_id=PVE1.id, node="pve1", tool="pct", guest="131")
 COMMAND = "pct snapshot 131 oikos-s1-1"
@@ -58,7 +58,8 @@ def chosen(*, snapshot: bool = True) -> Session:
 
 def vm(**more: object) -> Entity:
     return replace(
-        Entity(id="e-vm", kind="vm", slug="desk", parent=PVE1.id, identity=Identity(guest_id="400"),
+        Entity(id="e-vm", kind="vm", slug="desk", parent=PVE1.id, identity=Identity(guest_id="999"),
+               external=(ExternalId(source="proxmox", namespace="home", value="qemu/400"),),
                access=AccessPath(transport=Transport.SSH, address="10.0.0.40")), **more,
     )  # fmt: skip
 
@@ -72,10 +73,12 @@ VM_OFFER = Snapshot(target_id="e-vm", target="desk", node_id=PVE1.id, node="pve1
         ("a container reached through its node", CT131, (OFFER,)),
         ("a machine that is no guest", WEB1, ()),
         ("a node", PVE1, ()),
-        ("a VM that said its id", vm(), (VM_OFFER,)),
+        ("a VM that an importer found", vm(), (VM_OFFER,)),
         ("a container reached by ssh", vm(kind="lxc"), (replace(VM_OFFER, tool="pct"),)),
-        ("a VM that never said its id", vm(identity=None), ()),
-        ("a VM elsewhere: its id is a uuid", vm(identity=Identity(guest_id="0e8400-e29b")), ()),
+        ("a VM of which only it said its id itself", vm(external=()), ()),
+        ("a VM that another source numbers", vm(external=(ExternalId(source="x", namespace="", value="400"),)), ()),
+        ("an id that is no number", vm(external=(ExternalId(source="proxmox", namespace="", value="400; x"),)), ()),
+        ("digits of another script", replace(CT131, access=replace(CT131.access, guest="\u0661\u0663\u0661")), ()),
         ("a VM of no node", vm(parent=""), ()),
         ("a VM on something that is no node", vm(parent=WEB1.id), ()),
         ("a Docker container", replace(CT131, kind="container"), ()),
@@ -83,8 +86,7 @@ VM_OFFER = Snapshot(target_id="e-vm", target="desk", node_id=PVE1.id, node="pve1
     ],
 )
 def test_a_guest_of_a_node_can_be_kept(name: str, guest: Entity, offered: tuple[Snapshot, ...]) -> None:
-    steps = (step(guest, planned(FIX, CHANGE)),)
-    assert offers(steps, with_entities(guest)) == offered, name
+    assert offers((guest,), with_entities(guest)) == offered, name
 
 
 @pytest.mark.parametrize(
@@ -98,21 +100,12 @@ def test_a_guest_of_a_node_can_be_kept(name: str, guest: Entity, offered: tuple[
 )
 @pytest.mark.parametrize("guest", [CT131, vm()], ids=["through its node", "by ssh"])
 def test_nothing_is_offered_that_the_node_may_not_or_cannot_do(name: str, node: Entity, guest: Entity) -> None:
-    assert offers((step(guest, planned(FIX, CHANGE)),), with_entities(guest, node)) == (), name
+    assert offers((guest,), with_entities(guest, node)) == (), name
 
 
-def test_only_guests_that_the_plan_may_change_are_offered_each_once_in_its_order() -> None:
-    fleet = with_entities(vm())
-
-    def offered(*steps: Step) -> tuple[Snapshot, ...]:
-        return offers(steps, fleet)
-
-    look, fix = planned(LOOK, READ), planned(FIX, CHANGE)
-    assert offered(step(CT131, look)) == ()
-    assert offered(step(CT131, look), step(vm(), fix), step(CT131, fix), step(vm(), fix)) == (VM_OFFER, OFFER)
-    assert offered(step(CT131)) == (OFFER,), "a step without commands counts as a change"
-    assert offered(replace(step(WEB1, fix), target="web", target_id="")) == (), "what is created later is not there yet"
-    assert offers((step(CT131, fix),), Inventory()) == ()
+def test_each_guest_is_offered_once_in_the_order_of_its_changes() -> None:
+    assert offers((PVE1, vm(), CT131, WEB1, vm()), with_entities(vm())) == (VM_OFFER, OFFER)
+    assert offers((), with_entities(vm())) == ()
 
 
 @pytest.mark.parametrize(
@@ -184,12 +177,6 @@ def test_typed_on_the_card_it_counts_for_every_way_of_approving(typed: str, by_c
 # ---- the taking ------------------------------------------------------------------------------------------------------
 
 
-def change_of(session: Session, target: Entity = CT131) -> Admission:
-    admitted = session.ask(FIX, verdict(FIX, CHANGE), target=target)
-    assert isinstance(admitted, Admission), admitted
-    return admitted
-
-
 def order(**more: object) -> RunOrder:
     made = RunOrder(run_id="snap", session_id=SESSION, generation=1, target_id=PVE1.id, command=COMMAND)
     return replace(made, **more)
@@ -197,18 +184,24 @@ def order(**more: object) -> RunOrder:
 
 def take(
     session: Session, *, wanted: RunOrder | None = None, offer: Snapshot = OFFER, said: Verdict = SAYS_SNAPSHOT,
-    change: Admission | None = None, fleet: Inventory | None = None,
+    target: Entity = CT131, fleet: Inventory | None = None, command: str = FIX, touches: Verdict | None = None,
+    elsewhere: Session | None = None,
 ) -> Admission | Refusal:  # fmt: skip
-    return admit_snapshot(
-        session.state, wanted or order(), offer, said, fleet or session.inventory, change or change_of(session)
-    )
+    """The snapshot before a change of the target that was admitted; `elsewhere`: admitted in another session."""
+    question = (elsewhere or session).question(command, touches or verdict(command, CHANGE), target=target)
+    change = admit(question)
+    assert isinstance(change, Admission), change
+    before = replace(question, state=session.state, inventory=fleet or session.inventory)
+    return admit_snapshot(before, change, wanted or order(), offer, said)
 
 
 def test_it_is_admitted_before_a_change_that_is_admitted() -> None:
     session = chosen()
     admitted = take(session)
     assert isinstance(admitted, Admission)
-    assert (admitted.authority, admitted.target_id, admitted.digest) == ("snapshot:k", PVE1.id, order().digest())
+    assert (admitted.kind, admitted.digest, admitted.target_id, admitted.authority, admitted.seq) == (
+        "run", order().digest(), PVE1.id, "snapshot:k", session.state.seq,
+    )  # fmt: skip
     admitted.spend(kind="run", digest=order().digest())
 
 
@@ -218,9 +211,10 @@ def test_nobody_chose_it() -> None:
     assert take(session) == nobody
     session = chosen()
     assert take(session, offer=replace(OFFER, guest="140")) == nobody
-    change = change_of(session)
     fresh = Session.opened().begin()
-    assert admit_snapshot(fresh.state, order(), OFFER, SAYS_SNAPSHOT, fresh.inventory, change) == nobody
+    assert take(fresh, elsewhere=session) == nobody, "there is no plan"
+    fresh.must(change_plan())
+    assert take(fresh, elsewhere=session) == nobody, "nobody has decided about the plan"
 
 
 @pytest.mark.parametrize(
@@ -235,25 +229,44 @@ def test_no_other_bytes_pass_as_it(wanted: RunOrder) -> None:
     assert take(chosen(), wanted=wanted) == other
 
 
+OTHER = Refusal(code=Code.INTERNAL, text="The order is not the snapshot that was offered; nothing was started.")
+
+
 def test_no_run_id_starts_twice() -> None:
     session = chosen()
     run_id = session.run(FIX, verdict(FIX, CHANGE), target=CT131)
-    assert isinstance(take(session, wanted=order(run_id=run_id), change=change_of_other(session)), Refusal)
+    assert take(session, wanted=order(run_id=run_id), command="mkdir /x") == OTHER
 
 
-def change_of_other(session: Session) -> Admission:
-    other = FIX + " --more"
-    admitted = session.ask(other, verdict(other, CHANGE), target=CT131)
-    assert isinstance(admitted, Admission), admitted
-    return admitted
+def test_only_the_admission_of_that_very_change_will_do() -> None:
+    session = chosen()
+    change = admit(session.question(FIX, verdict(FIX, CHANGE), target=CT131))
+    assert isinstance(change, Admission)
+    before = session.question("mkdir /x", verdict("mkdir /x", CHANGE), target=CT131)
+    assert admit_snapshot(before, change, order(), OFFER, SAYS_SNAPSHOT) == OTHER
 
 
 def test_the_change_of_another_machine_takes_no_snapshot_of_this_one() -> None:
     session = Session.opened()
     both = replace(propose(CHANGE_131, step(WEB1, planned(FIX, CHANGE)), on=(CT131, WEB1)), snapshots=(OFFER,))
     session.approved(both, consent_id="k", snapshot=True)
-    assert isinstance(take(session, change=change_of(session, WEB1)), Refusal)
-    assert isinstance(take(session, change=change_of(session)), Admission)
+    assert take(session, target=WEB1) == OTHER
+    assert isinstance(take(session), Admission)
+
+
+@pytest.mark.parametrize(
+    "reaching",
+    [
+        verdict("x", CHANGE, actions=(action("touch /x", CHANGE, Hop(kind=HopKind.PCT, name="131")),)),
+        verdict("x", CHANGE, objects=(NamedObject(kind="guest", name="131", verb="stop", risk=CHANGE),)),
+    ],
+)
+def test_a_change_by_way_of_the_node_is_a_change_of_the_guest(reaching: Verdict) -> None:
+    session = Session.opened()
+    plan = replace(propose(step(PVE1, planned("x", CHANGE)), on=(PVE1,)), snapshots=(OFFER,))
+    session.approved(plan, consent_id="k", snapshot=True)
+    assert isinstance(take(session, target=PVE1, command="x", touches=reaching), Admission)
+    assert take(session, target=PVE1) == OTHER, "a change of the node alone"
 
 
 @pytest.mark.parametrize(
@@ -287,9 +300,7 @@ def test_an_effect_that_a_window_covers_is_no_hindrance() -> None:
     ],
 )
 def test_the_modes_of_node_and_guest_count_at_that_moment(changed: Entity, code: Code) -> None:
-    session = chosen()
-    change = change_of(session)
-    refusal = take(session, change=change, fleet=with_entities(changed))
+    refusal = take(chosen(), fleet=with_entities(changed))
     assert isinstance(refusal, Refusal)
     assert refusal.code is code
 
@@ -304,3 +315,20 @@ def test_a_node_that_is_gone_from_the_inventory_takes_none() -> None:
 def test_the_mode_of_another_machine_is_no_matter() -> None:
     assert NAS.mode is Mode.LOOK
     assert isinstance(take(chosen()), Admission)
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        replace(CT131, access=replace(CT131.access, guest="555")),
+        replace(CT131, access=replace(CT131.access, via="web1")),
+        replace(CT131, kind="container"),
+    ],
+)
+def test_a_guest_that_is_another_one_by_now_is_not_kept_under_the_old_number(moved: Entity) -> None:
+    refusal = take(chosen(), fleet=with_entities(moved))
+    assert refusal == Refusal(
+        code=Code.STALE_DIGEST,
+        text="paperless is not guest 131 of pve1 any more.",
+        directive="Propose the plan anew: its offer is made from the inventory.",
+    )

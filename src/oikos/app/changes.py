@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from oikos.domain import events as ev
 from oikos.domain.run import NeverStarted, describe
+from oikos.domain.snapshot import SNAPSHOT
 from oikos.domain.verdict import Risk
-
-SNAPSHOT = "snapshot:"
-"""How the authority of a snapshot that was chosen with its plan begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,8 @@ class Drafting:
         self._classify = classify
         self._scope: dict[str, Scope] = {}
         self._creates: dict[str, Creates] = {}
+        self._changed: dict[str, Entity] = {}
+        """Whatever of the inventory a step may change, in order."""
 
     async def draft(self) -> it.Propose | Refusal:
         """The proposal, or the first thing wrong with it."""
@@ -105,7 +107,7 @@ class Drafting:
             checks.append(check)
         return it.Propose(
             call_id=self._call_id, steps=tuple(steps), checks=tuple(checks), creates=tuple(self._creates.values()),
-            scope=tuple(self._scope.values()), snapshots=offers(steps, self._inventory),
+            scope=tuple(self._scope.values()), snapshots=offers(self._changed.values(), self._inventory),
         )  # fmt: skip
 
     def _uncreatable(self, name: str, kind: str) -> Refusal | None:
@@ -154,6 +156,8 @@ class Drafting:
             if isinstance(command, Refusal):
                 return command
             commands.append(command)
+        if target is not None and not commands:  # counts as a change (SPEC R2.4)
+            self._changed[target.id] = target
         return Step(
             seq=number, title=cast("str", raw["title"]), target=name if target is None else target.slug,
             target_id="" if target is None else target.id, commands=tuple(commands),
@@ -173,7 +177,10 @@ class Drafting:
         verdict = secret_files.given_to(said, text, stdin)
         if target is None:
             return verdict
-        return barred(Reach(inventory=self._inventory, verdict=verdict, target=target)) or verdict
+        return barred(self._reach(verdict, target)) or verdict
+
+    def _reach(self, verdict: Verdict, target: Entity) -> Reach:
+        return Reach(inventory=self._inventory, verdict=verdict, target=target)
 
     async def _command(self, item: str | Args, target: Entity | None) -> PlannedCommand | Refusal:
         raw: Args = {"command": item} if isinstance(item, str) else item
@@ -187,6 +194,8 @@ class Drafting:
                 code=Code.INTERACTIVE, text=f"`{text[:120]}` is interactive; nobody sits at its terminal.",
                 directive=verdict.advice or "Use a non-interactive form of it.",
             )  # fmt: skip
+        if target is not None and verdict.risk is not Risk.READ_ONLY:
+            self._changed |= {entity.id: entity for entity in self._reach(verdict, target).all()}
         pre = self._preauthorise(cast("Args | None", raw.get("preauthorise")), verdict, text)
         if isinstance(pre, Refusal):
             return pre
@@ -215,10 +224,10 @@ class Drafting:
             )
         wanted = cast("str", raw["object"])
         created = wanted if wanted in self._creates else ""
-        guests = [named for named in verdict.objects if named.kind == "guest" and named.risk is Risk.DESTRUCTIVE]
-        for named in verdict.objects:
-            meant = [named] == guests if created else wanted in (named.name, named.name.rsplit("/", 1)[-1])
-            if meant:
+        destroyed = verdict.destroyed()
+        for named in destroyed:
+            meant = named.kind == "guest" if created else wanted in (named.name, named.name.rsplit("/", 1)[-1])
+            if meant and verdict.destroys_only(named.kind, named.name):
                 condition: Condition = Always()
                 given = raw.get("condition", "always")
                 if isinstance(given, Mapping):
@@ -226,10 +235,10 @@ class Drafting:
                 return PreAuthorisation(
                     object=named, max_uses=cast("int", raw.get("max_uses", 1)), condition=condition, created=created
                 )
-        names = ", ".join(sorted({named.name for named in verdict.objects if named.name})) or "none that it names"
+        names = ", ".join(sorted({named.name for named in destroyed})) or "nothing that it names"
         return Refusal(
-            code=Code.MALFORMED_CALL, text=f"`{text[:120]}` does not act on {wanted}; its objects are: {names}.",
-            directive="Name the object exactly, one command for one object.",
+            code=Code.MALFORMED_CALL, text=f"`{text[:120]}` does not destroy {wanted} alone; it destroys: {names}.",
+            directive="Name the object exactly: one command for one object, with every word of it written out.",
         )  # fmt: skip
 
     async def _check(self, raw: Args) -> Check | Refusal:

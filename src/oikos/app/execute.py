@@ -31,6 +31,7 @@ from oikos.domain.gate import (
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Inventory, Route
 from oikos.domain.plan import Creates, Snapshot
+from oikos.domain.reach import Reach
 from oikos.domain.run import (
     Limits,
     RunOrder,
@@ -41,7 +42,7 @@ from oikos.domain.run import (
 from oikos.domain.scripts import Script, scripts_of
 from oikos.domain.state import Parked, Phase, State
 from oikos.domain.verdict import Risk, Verdict
-from oikos.ports import Classify, Clock, Ids, Runner
+from oikos.ports import Classify, Clock, Guard, Ids, Runner
 
 BUSY_WAIT_S = 30.0
 """How long a change waits for another change of the same target before the model is told."""
@@ -191,6 +192,7 @@ class Executor:
                 assert job.target is not None, "the gate refuses what is no entity"
                 route = inventory.route(job.target)
                 assert route is not None, "the gate refuses a target without a way in"
+                reach = Reach(inventory=inventory, verdict=job.verdict, target=job.target)
                 if job.paths and not job.read and _in_scope(log.state, job.target):
                     job.scripts = await self.scripts.read(log, job.target, route, job.paths)
                     job.read = True
@@ -211,13 +213,13 @@ class Executor:
                         if refusal is not None:
                             return refused(refusal)
                         continue
-                    offer = due(log.state, job.target.id)
+                    offer = due(log.state, reach.all())
                     if offer is not None:
-                        refusal = await self._keep(log, job, offer, inventory, outcome)
+                        refusal = await self._keep(log, job, offer, question, outcome)
                         if refusal is not None:
                             return refused(refusal)
                         continue
-                return await self._start(log, job, job.target, route, outcome)
+                return await self._start(log, job, reach, route, outcome)
             except SeqConflict:
                 await log.refresh()
             except TargetChanged:
@@ -288,16 +290,17 @@ class Executor:
         return await self.identities.ask(log, machine, route)
 
     async def _keep(
-        self, log: SessionLog, job: _Job, offer: Snapshot, inventory: Inventory, change: Admission
+        self, log: SessionLog, job: _Job, offer: Snapshot, before: Question, change: Admission
     ) -> Refusal | None:
         """Take the snapshot that was chosen; a refusal when it cannot be had.
 
         Raises:
             SeqConflict, TargetChanged, TargetBusy: as `SessionLog.append`; back to the gate.
         """
-        node = inventory.get(offer.node_id)
+        inventory = before.inventory
+        guest, node = inventory.get(offer.target_id), inventory.get(offer.node_id)
         route = inventory.route(node) if node is not None else None
-        if node is None or route is None:
+        if guest is None or node is None or route is None:
             return Refusal(code=Code.NO_ACCESS, text=f"{offer.node}, which takes the snapshot, has no way in any more.")
         if any(run.running for run in tries(log.state, offer)):  # of a process that was killed: it is being followed
             raise TargetBusy(f"a snapshot of {offer.target} is being taken")
@@ -305,14 +308,15 @@ class Executor:
             return await self._ask(log, job, node, route)
         order = order_of(offer, log.state, self._ids(), self._clock.now())
         verdict = await self._classify(order.command, node.id)
-        admission = admit_snapshot(log.state, order, offer, verdict, inventory, change)
+        admission = admit_snapshot(before, change, order, offer, verdict)
         if isinstance(admission, Refusal):
             return admission
         started = ev.RunStarted(
             order=order, call_id="", target=node.slug, step=None, risk=verdict.risk, effects=verdict.effects,
             canonical=verdict.canonical or order.command, authority=admission.authority, admitted=admission.digest,
         )  # fmt: skip
-        live = await self.runs.begin(log, started, node, route, admission)
+        alone = Guard(target_id=guest.id, mode=guest.mode.value, exclusive=True)
+        live = await self.runs.begin(log, started, node, route, admission, also=(alone,))
         report = await asyncio.shield(live.task)
         pieces = live.collector.finish()
         self.runs.live.pop(order.run_id, None)
@@ -323,8 +327,10 @@ class Executor:
         head, tail, _ = live.collector.ends(Stream.ERR)
         return failed(offer, report.outcome, (head + tail).decode("utf-8", "replace"))
 
-    async def _start(self, log: SessionLog, job: _Job, target: Entity, route: Route, admission: Admission) -> Answer:
-        order = job.order
+    async def _start(self, log: SessionLog, job: _Job, reach: Reach, route: Route, admission: Admission) -> Answer:
+        order, target = job.order, reach.target
+        others = (entity for entity in reach.all() if entity.id != target.id)
+        also = tuple(Guard(target_id=one.id, mode=one.mode.value, exclusive=False) for one in others)
         started = ev.RunStarted(
             order=order,
             call_id=job.call_id,
@@ -339,7 +345,7 @@ class Executor:
             rerun=job.request.rerun,
             creates=made_by(job.verdict),
         )
-        live = await self.runs.begin(log, started, target, route, admission)
+        live = await self.runs.begin(log, started, target, route, admission, also=also)
         if order.background:
             return await self.runs.detach(log, live, "background")
         return await self._await(log, live, job)

@@ -88,12 +88,19 @@ class Runs:
     # ---- from its start to its outcome ------------------------------------------------------------------------------
 
     async def begin(
-        self, log: SessionLog, started: ev.RunStarted, target: Entity, route: Route, admission: Admission
+        self,
+        log: SessionLog,
+        started: ev.RunStarted,
+        target: Entity,
+        route: Route,
+        admission: Admission,
+        also: tuple[Guard, ...] = (),
     ) -> Live:
-        """Journal a start and hand it to the Runner."""
+        """Journal a start and hand it to the Runner; `also` is what else must still be as the gate saw it."""
         order = started.order
         changes = started.risk is not Risk.READ_ONLY
-        await log.append(started, guard=Guard(target_id=target.id, mode=target.mode.value, exclusive=changes))
+        guard = Guard(target_id=target.id, mode=target.mode.value, exclusive=changes, also=also)
+        await log.append(started, guard=guard)
         collector = self._collector(log, order)
         live = Live(order, route, collector, self._tasks.create_task(self._guarded(admission, order, route, collector)))
         self.live[order.run_id] = live

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from oikos.app.changes import SNAPSHOT
+from collections.abc import Iterable
+
 from oikos.domain.consent import RUN_APPROVAL_S
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import plan_consent
 from oikos.domain.instant import Instant
+from oikos.domain.inventory import Entity
 from oikos.domain.plan import Snapshot
 from oikos.domain.run import MAX_TIMEOUT_S, Limits, RunOrder, RunOutcome, describe
+from oikos.domain.snapshot import SNAPSHOT
 from oikos.domain.state import RunState, State
 
 
-def due(state: State, target_id: str) -> Snapshot | None:
-    """The snapshot that was chosen for a guest and is not there yet."""
+def due(state: State, changed: Iterable[Entity]) -> Snapshot | None:
+    """The next snapshot that was chosen for one of these and is not there yet."""
     consent = plan_consent(state)
     if state.plan is None or consent is None or not consent.snapshot:
         return None
+    ids = {entity.id for entity in changed}
     for offer in state.plan.snapshots:
-        if offer.target_id == target_id and not any(run.ok for run in tries(state, offer)):
+        if offer.target_id in ids and not any(run.ok for run in tries(state, offer)):
             return offer
     return None
 

@@ -10,6 +10,7 @@ from oikos.domain import events as ev
 from oikos.domain.consent import SNAPSHOT_ITEM
 from oikos.domain.plan import Plan, StepStatus
 from oikos.domain.run import describe, succeeded
+from oikos.domain.snapshot import SNAPSHOT
 from oikos.domain.verdict import Risk
 
 STEP_MARKS = {
@@ -247,7 +248,7 @@ class Story:
             )
         elif event.step is not None:
             attempt = f"  (step {event.step})"
-        elif event.authority.startswith("snapshot:"):
+        elif event.authority.startswith(SNAPSHOT):
             attempt = "  (snapshot before the first change)"
         first, *rest = event.order.command.splitlines() or [""]
         return [

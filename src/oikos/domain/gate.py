@@ -30,6 +30,7 @@ from oikos.domain.plan import (
 from oikos.domain.reach import Reach
 from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.scripts import Script, drift, names, reading, runs_a_file, scripts_of
+from oikos.domain.snapshot import SNAPSHOT, offers
 from oikos.domain.state import TERMINAL, RunState, State, run_key
 from oikos.domain.teaching import taught_by
 from oikos.domain.value import dataclass
@@ -133,29 +134,38 @@ def admit_reading(state: State, target: Entity, order: RunOrder, paths: tuple[st
 
 
 def admit_snapshot(
-    state: State, order: RunOrder, offer: Snapshot, verdict: Verdict, inventory: Inventory, change: Admission
+    before: Question, change: Admission, order: RunOrder, offer: Snapshot, verdict: Verdict
 ) -> Admission | Refusal:
     """Admit a snapshot that the approver chose with the plan, right before the first change of its guest (SPEC R5.12).
 
-    `change` is the Admission of that change: what is not admitted needs no snapshot. The order must be the offer's,
-    byte for byte, and no worse than the offer said.
+    `before` is the question of that change and `change` its Admission: what is not admitted needs no snapshot. The
+    order must be the offer's, byte for byte and no worse than it said, and the guest still be where it was offered.
     """
+    state, inventory, target = before.state, before.inventory, before.target
     plan, consent = state.plan, plan_consent(state)
     if plan is None or consent is None or not consent.snapshot or offer not in plan.snapshots:
         return Refusal(code=Code.INTERNAL, text="No approver chose this snapshot; nothing was started.")
     asked = (order.session_id, order.generation, order.target_id, order.command, order.stdin)
     offered = (state.session_id, state.generation, offer.node_id, offer.command(state.session_id, state.generation))
-    if asked != (*offered, None) or order.run_id in state.runs or change.target_id != offer.target_id:
+    changed = _reach(before, target).all() if isinstance(target, Entity) else ()
+    of_it = change.digest == before.order.digest() and any(entity.id == offer.target_id for entity in changed)
+    if asked != (*offered, None) or order.run_id in state.runs or not of_it:
         return Refusal(code=Code.INTERNAL, text="The order is not the snapshot that was offered; nothing was started.")
     if verdict.risk is not Risk.CONFIG_MUTATION or any(effect.kind in GUARDED for effect in verdict.effects):
         return Refusal(code=Code.INTERNAL, text=f"`{order.command}` is not a plain snapshot; nothing was started.")
-    for entity in (inventory.get(offer.node_id), inventory.get(offer.target_id)):
+    guest, node = inventory.get(offer.target_id), inventory.get(offer.node_id)
+    for entity in (node, guest):
         if entity is None or entity.gone:
             return Refusal(code=Code.UNKNOWN_TARGET, text=f"{offer.target} or its node {offer.node} is gone.")
         if entity.mode is not Mode.ASK:
             return locked(entity) if entity.mode is Mode.LOCKED else _look_only(entity)
+    if offers((guest,) if guest is not None else (), inventory) != (offer,):
+        return Refusal(
+            code=Code.STALE_DIGEST, text=f"{offer.target} is not guest {offer.guest} of {offer.node} any more.",
+            directive="Propose the plan anew: its offer is made from the inventory.",
+        )  # fmt: skip
     return seal(
-        kind="run", digest=order.digest(), target_id=offer.node_id, authority=f"snapshot:{consent.id}", seq=state.seq
+        kind="run", digest=order.digest(), target_id=offer.node_id, authority=f"{SNAPSHOT}{consent.id}", seq=state.seq
     )
 
 
@@ -247,7 +257,7 @@ def _look_only(entity: Entity) -> Refusal:
 
 def barred(reach: Reach) -> Refusal | None:
     """Whether the mode of any machine or thing that a command reaches bars it, planned or run (SPEC R2.3, R3.9)."""
-    for entity in (reach.target, *reach.machines(), *reach.objects()):
+    for entity in reach.all():
         if entity.mode is Mode.LOCKED:
             return locked(entity)
         if entity.mode is Mode.LOOK and reach.verdict.risk is not Risk.READ_ONLY:
@@ -427,7 +437,7 @@ def _approved(q: Question, beyond: tuple[Effect, ...]) -> Admission | None:
         return None
     if q.scripts != parked.event.scripts:  # what it runs is not what it was when it was asked
         return None
-    if q.verdict.risk is Risk.DESTRUCTIVE and consent.text.strip() != phrase_of(_worst_object(q)):
+    if q.verdict.risk is Risk.DESTRUCTIVE and consent.text.strip() != _phrase(q):
         return None
     return _sealed(q, f"approval:{consent.id}")
 
@@ -462,7 +472,7 @@ def _destructive(
     why = q.verdict.reasons[0].text if q.verdict.reasons else "The command is destructive."
     if besides:
         why = f"{besides} {why}"
-    return NeedsTypedConfirmation(why=why, phrase=phrase_of(_worst_object(q)), effects=guarded)
+    return NeedsTypedConfirmation(why=why, phrase=_phrase(q), effects=guarded)
 
 
 def plan_consent(state: State) -> Consent | None:
@@ -477,6 +487,13 @@ def _ticking_consent(q: Question) -> Consent | None:
     """The approval of the plan, while its own time runs: renewing a window does not lengthen what was typed for."""
     consent = plan_consent(q.state)
     return consent if consent is not None and 0 <= q.now.elapsed_since(consent.at) < consent.duration_s else None
+
+
+def _phrase(q: Question) -> str:
+    """What is typed for the run: its first object, and how many more it destroys."""
+    doing = sum(action.risk is Risk.DESTRUCTIVE for action in q.verdict.actions)
+    more = max(len(q.verdict.destroyed()), doing) - 1
+    return phrase_of(_worst_object(q)) + (f" and {more} more" if more > 0 else "")
 
 
 def _worst_object(q: Question) -> NamedObject:
@@ -539,7 +556,7 @@ def preauthorised_guests(q: Question) -> tuple[Entity, ...]:
 
 def _same_command(planned: PlannedCommand, pre: PreAuthorisation, q: Question) -> bool:
     same_argv = bool(planned.canonical) and planned.canonical == q.verdict.canonical and planned.stdin == q.order.stdin
-    return same_argv and any((o.kind, o.name) == (pre.object.kind, pre.object.name) for o in q.verdict.objects)
+    return same_argv and q.verdict.destroys_only(pre.object.kind, pre.object.name)
 
 
 def _condition_holds(state: State, plan: Plan, condition: Condition) -> bool:

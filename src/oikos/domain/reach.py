@@ -34,6 +34,10 @@ class Reach:
         for named in self.verdict.objects:
             yield from self.named(named)
 
+    def all(self) -> tuple[Entity, ...]:
+        """The target, and whatever of the inventory the command reaches besides, each once."""
+        return tuple(dict.fromkeys((self.target, *self.machines(), *self.objects())))
+
     def named(self, named: NamedObject) -> tuple[Entity, ...]:
         """What the inventory knows an object of the command as."""
         outers: tuple[Entity, ...] = (self.target,)

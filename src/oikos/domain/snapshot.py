@@ -6,32 +6,27 @@ with its command, and is part of what an approver chooses; nothing a model says 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from oikos.domain.inventory import Entity, Inventory, Mode, Transport
-from oikos.domain.plan import Snapshot, Step
-from oikos.domain.verdict import Risk
+from oikos.domain.plan import Snapshot
 
+SNAPSHOT = "snapshot:"
+"""How the authority of a snapshot begins; the consent's id follows."""
 _TOOLS = {"lxc": "pct", "vm": "qm"}
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
-def offers(steps: Iterable[Step], inventory: Inventory) -> tuple[Snapshot, ...]:
-    """One for each guest that the steps may change and whose node can be reached, in the order of the steps."""
-    found: dict[str, Snapshot] = {}
-    for step in steps:
-        guest = inventory.get(step.target_id)
-        if step.risk is Risk.READ_ONLY or guest is None or guest.id in found:
-            continue
-        offer = _offer(guest, inventory)
-        if offer is not None:
-            found[guest.id] = offer
-    return tuple(found.values())
+def offers(changed: Iterable[Entity], inventory: Inventory) -> tuple[Snapshot, ...]:
+    """One for each guest that is changed and whose node can be reached, in their order."""
+    found = {entity.id: _offer(entity, inventory) for entity in changed}
+    return tuple(offer for offer in found.values() if offer is not None)
 
 
 def _offer(guest: Entity, inventory: Inventory) -> Snapshot | None:
-    tool, number = _TOOLS.get(guest.kind, ""), _number(guest)
-    node = _node(guest, inventory)
-    if not tool or not number.isdecimal() or node is None or node.mode is not Mode.ASK:
+    tool, number, node = _TOOLS.get(guest.kind, ""), _number(guest), _node(guest, inventory)
+    if not tool or not _NUMBER.fullmatch(number) or node is None or node.mode is not Mode.ASK:
         return None
     if inventory.route(node) is None:
         return None
@@ -41,9 +36,11 @@ def _offer(guest: Entity, inventory: Inventory) -> Snapshot | None:
 
 
 def _number(guest: Entity) -> str:
+    """As an operator or an importer said it: what a guest says of itself would let it have another one put back."""
     if guest.access is not None and guest.access.transport is Transport.PCT:
         return guest.access.guest
-    return guest.identity.guest_id if guest.identity is not None else ""
+    known = (each.value.rsplit("/", 1)[-1] for each in guest.external if each.source == "proxmox")
+    return next(known, "")
 
 
 def _node(guest: Entity, inventory: Inventory) -> Entity | None:

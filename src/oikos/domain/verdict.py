@@ -158,6 +158,16 @@ class Verdict:
     knowledge: str = ""
     """Digest of the rule files in force."""
 
+    def destroyed(self) -> tuple[NamedObject, ...]:
+        """What is destroyed for all that the text says, each once."""
+        return tuple(dict.fromkeys(named for named in self.objects if named.risk is Risk.DESTRUCTIVE and named.name))
+
+    def destroys_only(self, kind: str, name: str) -> bool:
+        """Whether nothing but this object is destroyed: by one command of the text, every word of which is known."""
+        doing = [action for action in self.actions if action.risk is Risk.DESTRUCTIVE]
+        known = all(None not in action.argv for action in doing)
+        return len(doing) <= 1 and known and {(one.kind, one.name) for one in self.destroyed()} == {(kind, name)}
+
     def has(self, kind: EffectKind) -> bool:
         """Whether any effect is of this kind."""
         return any(effect.kind is kind for effect in self.effects)

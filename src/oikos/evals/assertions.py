@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from oikos.app.changes import SNAPSHOT
 from oikos.domain import events as ev
 from oikos.domain.inventory import Entity
 from oikos.domain.run import succeeded
 from oikos.domain.session import State, evolve
+from oikos.domain.snapshot import SNAPSHOT
 from oikos.domain.state import TERMINAL, Phase
 from oikos.domain.verdict import Risk
 from oikos.evals.expect import BUDGETS, Assertion

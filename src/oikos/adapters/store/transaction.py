@@ -250,6 +250,8 @@ class Transaction:
         if target is None or target != (0, guard.mode):
             now = "gone" if target is None or target[0] else target[1]
             raise TargetChanged(f"target {guard.target_id} is {now} now, not {guard.mode}: decide again")
+        for other in guard.also:
+            self._check(other)
         if guard.exclusive and (busy := self.execute(sql.BUSY, (guard.target_id,)).fetchone()) is not None:
             raise TargetBusy(f"run {busy[0]} still changes target {guard.target_id}: wait for its outcome")
 
