@@ -12,7 +12,7 @@ import pytest
 from oikos.adapters.store.sql import Approval, SqlStore
 from oikos.domain import events as ev
 from oikos.domain.consent import Channel, Consent, Grant
-from oikos.domain.errors import Fenced, SeqConflict, StoreError, TargetBusy, TargetChanged
+from oikos.domain.errors import Fenced, NameTaken, SeqConflict, StoreError, TargetBusy, TargetChanged
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Fact, Inventory, Mode
 from oikos.domain.plan import Plan, PlannedCommand, Step
@@ -191,6 +191,42 @@ async def test_a_start_is_journalled_only_while_its_target_is_as_the_gate_saw_it
     assert await start(0) == 1
 
 
+async def test_a_start_looks_at_everything_else_that_its_command_reaches(store: SqlStore) -> None:
+    inner = Guard(target_id="e2", mode="ask", exclusive=True)
+    guard = Guard(target_id="e1", mode="ask", exclusive=False, also=(inner,))
+    guest = Entity(id="e2", kind="lxc", slug="guest", parent="e1")
+
+    async def start(session_id: str, run_id: str, target_id: str, guard: Guard | None) -> int:
+        order = replace(ORDER, run_id=run_id, session_id=session_id, target_id=target_id)
+        started = replace(STARTED, order=order, risk=Risk.CONFIG_MUTATION)
+        return await store.append(session_id, 0, [started], at=AT, actor="nomos", guard=guard)
+
+    await store.put_entity(Entity(id="e1", kind="node", slug="node"))
+    await store.put_entity(replace(guest, mode=Mode.LOCKED))
+    with pytest.raises(TargetChanged, match="e2 is locked now, not ask"):
+        await start("s1", "r1", "e1", guard)
+    await store.put_entity(guest)
+    await start("s2", "r2", "e2", None)
+    with pytest.raises(TargetBusy, match="r2 still changes target e2"):
+        await start("s1", "r1", "e1", guard)
+    assert await store.load("s1") == []
+
+
+async def test_a_name_is_of_one_living_entity(store: SqlStore) -> None:
+    atlas = Entity(id="e1", kind="host", slug="atlas")
+    await store.put_entity(atlas)
+    await store.put_entity(replace(atlas, kind="node"))
+    with pytest.raises(NameTaken, match="the name atlas is that of e1 already"):
+        await store.put_entity(replace(atlas, id="e2"))
+    created = ev.EntityCreated(generation=1, entity=replace(atlas, id="e3"), run_id="r1")
+    with pytest.raises(NameTaken):
+        await put(store, 0, created)
+    assert await store.load("s1") == []
+    await store.put_entity(replace(atlas, gone=True))
+    await put(store, 0, created)
+    assert (await store.inventory()).entities["e3"].slug == "atlas"
+
+
 async def test_a_mutation_waits_for_the_outcome_of_the_one_before_it_on_its_target(store: SqlStore) -> None:
     guard = Guard(target_id="e1", mode="ask", exclusive=True)
     await store.put_entity(Entity(id="e1", kind="host", slug="atlas"))
@@ -359,7 +395,7 @@ async def test_the_inventory_shows_entities_with_their_newest_facts(store: SqlSt
 
 async def test_a_slug_names_one_living_entity(store: SqlStore) -> None:
     await store.put_entity(Entity(id="e1", kind="host", slug="atlas"))
-    with pytest.raises(StoreError, match="slug"):
+    with pytest.raises(StoreError, match="the name atlas"):
         await store.put_entity(Entity(id="e2", kind="host", slug="atlas"))
     await store.put_entity(Entity(id="e1", kind="host", slug="atlas", gone=True))
     await store.put_entity(Entity(id="e2", kind="host", slug="atlas"))

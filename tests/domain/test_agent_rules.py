@@ -13,7 +13,9 @@ from tests.domain.world import (
     CHECK,
     FIX,
     LOOK,
+    PVE1,
     READ,
+    SESSION,
     WEB1,
     WEB2,
     Session,
@@ -36,7 +38,7 @@ from oikos.domain.agent_rules import ACCESS_KEYS, NO_PLAN_DIRECTIVE, open_steps
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import admit
 from oikos.domain.plan import AfterFailed, PlanStatus, StepStatus
-from oikos.domain.run import Exited, NeverStarted, Unknown
+from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, TimedOut, Unknown
 from oikos.domain.state import Phase, StepState
 
 DONE = it.Complete(outcome="done", summary="it runs")
@@ -605,8 +607,9 @@ def test_a_change_of_an_earlier_plan_that_ends_late_makes_the_check_worthless() 
     session.run(CHECK, verdict(CHECK, READ), check=0, passed=True)
     assert session.refuse(DONE) == Refusal(
         code=Code.RUN_STILL_RUNNING,
-        text=f"A change of an earlier plan still runs: {change.order.run_id[:8]}.",
-        directive="Use wait with that run, run the checks again, then complete.",
+        text=f"A change still runs, or was not proven dead: {change.order.run_id[:8]}.",
+        directive="Use wait with a run that goes on, run the checks again, then complete. One that outlived its time "
+        "limit stays unproven: complete as failed, or ask the operator.",
     )
     session.finish(change.order.run_id, Exited(code=0))
     assert session.refuse(DONE).code is Code.CHECK_NOT_PASSED
@@ -822,3 +825,31 @@ def test_evidence_is_of_the_plan_that_is_completed() -> None:
     old = question.order.run_id
     refusal = session.refuse(it.Complete(outcome="nothing_to_do", summary="so it is", evidence=(old,)))
     assert (refusal.code, refusal.text) == (Code.UNKNOWN_RUN, f"Evidence names no run of this plan: {old}.")
+
+
+@pytest.mark.parametrize(
+    ("remote", "accepted"),
+    [(RemoteState.KILLED, True), (RemoteState.RUNNING, False), (RemoteState.UNKNOWN, False)],
+)
+def test_done_wants_a_change_that_timed_out_to_be_dead(remote: RemoteState, accepted: bool) -> None:
+    session = Session.opened().approved()
+    session.run(FIX, verdict(FIX, CHANGE), step=1, outcome=TimedOut(deadline="total", remote=remote))
+    session.write_back(session.run(CHECK, verdict(CHECK, READ), check=0, passed=True))
+    session.mark(1, StepStatus.DONE)
+    decision = session.do(DONE)
+    assert isinstance(decision, Refusal) is not accepted
+    if isinstance(decision, Refusal):
+        assert decision.code is Code.RUN_STILL_RUNNING
+
+
+def test_a_failure_says_nothing_of_the_node_that_only_took_a_snapshot() -> None:
+    session = Session.opened().approved()
+    order = RunOrder(run_id="snap", session_id=SESSION, generation=1, target_id=PVE1.id, command="pct snapshot 131 x")
+    started = ev.RunStarted(
+        order=order, call_id="", target="pve1", step=None, risk=CHANGE, effects=(), canonical=order.command,
+        authority="snapshot:k", admitted=order.digest(),
+    )  # fmt: skip
+    session.record(started).finish("snap", Exited(code=0))
+    session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=1, outcome=Exited(code=1)))
+    session.mark(1, StepStatus.FAILED, "no")
+    session.must(FAILED)

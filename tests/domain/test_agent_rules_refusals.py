@@ -104,6 +104,21 @@ def mutated() -> Session:
     return session
 
 
+def left_running(*run_ids: str) -> Session:
+    """Changes that go on from an earlier plan; of the newest, a look, everything is done."""
+    session = Session.opened().approved()
+    for run_id in run_ids:
+        command = f"mkdir /srv/{run_id[:8]}"
+        order = RunOrder(run_id=run_id, session_id=SESSION, generation=1, target_id=WEB1.id, command=command)
+        question = session.question(command, verdict(command, CHANGE), order=order)
+        session.start(question, admit(question))
+    session.must(session.send("look first"))
+    session.calls()
+    session.must(look_plan("c2"))
+    session.write_back(session.run(LOOK, verdict(LOOK, READ), step=2))
+    return session.mark(2, StepStatus.DONE)
+
+
 def changed(*targets: Entity) -> Session:
     """Changes on some machines of an approved plan without a check, written back, its step done."""
     session = Session.opened().approved(propose(step(WEB1, planned(FIX, CHANGE)), on=(WEB1, WEB2)))
@@ -253,6 +268,11 @@ REFUSED: dict[str, tuple[Build, it.AgentIntent, Refusal]] = {
         no(Code.NO_CHECK, "The plan changes something and has no check.",
            "Nothing proves the goal: complete as failed, or ask the operator for leave to propose a plan with "
            "checks.")),
+    "done, while changes of an earlier plan go on": (
+        lambda: left_running(RUN, OTHER), DONE,
+        no(Code.RUN_STILL_RUNNING, "A change still runs, or was not proven dead: 01234567, fedcba98.",
+           "Use wait with a run that goes on, run the checks again, then complete. One that outlived its time limit "
+           "stays unproven: complete as failed, or ask the operator.")),
     "failed, without a word about what was touched": (
         lambda: changed(WEB2, WEB1), it.Complete(outcome="failed", summary="tried it twice"),
         no(Code.NO_NOTE, "A failure needs a note: what was tried and the state of web1, web2.", TOUCHED)),

@@ -107,8 +107,11 @@ def test_an_accepted_plan_admits_only_reads_and_says_how_to_go_on(risk: object) 
 def test_a_read_with_a_guarded_effect_is_no_read_to_an_accepted_plan(kind: EffectKind) -> None:
     """R3.2 says "without guarded effect"; nothing was approved, so there is nobody to ask: a new plan asks."""
     refusal = looking().ask("cat /etc/shadow", verdict("cat /etc/shadow", READ, effects=(effect(kind, "x"),)))
-    assert code(refusal) is Code.OUT_OF_SCOPE
-    assert refusal.text == f"The command has effects the plan was not approved for: {kind.value} of x."
+    assert refusal == Refusal(
+        code=Code.OUT_OF_SCOPE,
+        text=f"The command has effects the plan was not approved for: {kind.value} of x.",
+        directive="Propose a plan that contains exactly this command, so that the operator can approve it.",
+    )
 
 
 # ---- R1.2: not in one breath with its plan ---------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tests.domain.world import (
     WEB2,
     Session,
     check,
+    destroy_plan,
     effect,
     fix_plan,
     planned,
@@ -35,11 +36,13 @@ from tests.domain.world import (
 
 from oikos.domain import events as ev
 from oikos.domain import intents as it
+from oikos.domain.admission import Admission
 from oikos.domain.consent import Grant
 from oikos.domain.errors import Code, Refusal
-from oikos.domain.gate import admit
+from oikos.domain.gate import NeedsApproval, admit
 from oikos.domain.plan import PreAuthorisation, Snapshot, Step
 from oikos.domain.run import RunOrder
+from oikos.domain.session import Decided
 from oikos.domain.verdict import EffectKind, NamedObject, Verdict
 
 Build = Callable[[], Session]
@@ -391,3 +394,25 @@ def test_a_message_ends_a_wait_also_where_the_session_was_blocked_since(text: st
     assert isinstance(told, ev.ToolAnswered)
     assert (session.phase, session.state.waiting) == ("executing", None)
     assert session.state.batch.calls == ()
+
+
+def test_go_on_renews_no_machine_that_was_closed_for_its_identity() -> None:
+    both = propose(step(WEB1, planned(FIX, CHANGE)), step(WEB2, planned(FIX, CHANGE)), on=(WEB1, WEB2))
+    session = Session.opened().approved(both)
+    session.record(ev.WindowClosed(generation=1, reason="identity", target_id=WEB1.id))
+    session.must(session.send("go on"))
+    window = session.state.window
+    assert window is not None
+    assert window.machines == (WEB2.id,)
+    assert isinstance(session.ask(FIX, verdict(FIX, CHANGE), target=WEB1), NeedsApproval)
+    assert isinstance(session.ask(FIX, verdict(FIX, CHANGE), target=WEB2), Admission)
+
+
+def test_who_ticked_an_item_and_then_says_go_is_told_that_a_message_covers_none() -> None:
+    session = Session.opened().begin()
+    session.must(destroy_plan())
+    session.must(session.confirm("destroy 131"))
+    decision = session.do(session.send("go"))
+    assert isinstance(decision, Decided)
+    told = "A message covers no destructive item: what was ticked will ask for its phrase again."
+    assert decision.notice.endswith(told)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+import pytest
+
 from oikos.domain.plan import (
     AfterFailed,
     Check,
@@ -98,3 +100,16 @@ def test_a_plan_declares_a_command_only_with_its_machine_its_bytes_and_its_input
         ("e-2", "pct destroy 131", ""), ("", "bash restore.sh", "y\n"), ("", "bash restore.sh", None),
     ]  # fmt: skip
     assert [PLAN.declares(*one) for one in asked] == [True, False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "phrase"),
+    [
+        ("x\x1b[2Jy", "delete x␛[2Jy"),
+        ("a\nb", "delete a␤b"),
+        ("a\tb", "delete a␉b"),
+        ("a\u202eb", "delete a\\u{202e}b"),
+    ],
+)
+def test_a_phrase_holds_only_what_can_be_seen_and_typed(name: str, phrase: str) -> None:
+    assert phrase_of(NamedObject(kind="volume", name=name, risk=Risk.DESTRUCTIVE, verb="delete")) == phrase

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from oikos.domain.errors import ConfigError
 from oikos.domain.mask import Secrets
-from oikos.domain.secret_files import MAX_BYTES
-
-REFERENCE = re.compile(r"\{\{secret:([A-Za-z0-9_-]{1,64})\}\}")
+from oikos.domain.secret_files import IN_STDIN, MAX_BYTES
 
 
 class KnownSecrets(Secrets):
@@ -112,7 +110,7 @@ class SecretFiles:
         Raises:
             ConfigError: a name that nobody gave a value.
         """
-        return REFERENCE.sub(lambda match: self._value(match[1]), text)
+        return IN_STDIN.sub(lambda match: self._value(match[1]), text)
 
     def files(self, names: Sequence[str]) -> dict[str, str]:
         """What secret files hold, by name.

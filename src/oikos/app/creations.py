@@ -8,7 +8,7 @@ from oikos.app.identity import Identities
 from oikos.app.log import SessionLog
 from oikos.domain import events as ev
 from oikos.domain.creation import candidates, entity_of, is_named
-from oikos.domain.errors import Code, Refusal
+from oikos.domain.errors import Code, NameTaken, Refusal
 from oikos.domain.gate import not_created_yet
 from oikos.domain.inventory import Entity, Inventory
 from oikos.domain.plan import Creates
@@ -44,9 +44,11 @@ class Creations:
             found = await self._meet(log, created, made, node, inventory)
             if isinstance(found, Identity):
                 made = replace(made, identity=found)
-                await log.append(
-                    ev.EntityCreated(generation=log.state.generation, entity=made, run_id=run.order.run_id)
-                )
+                event = ev.EntityCreated(generation=log.state.generation, entity=made, run_id=run.order.run_id)
+                try:
+                    await log.append(event)
+                except NameTaken:  # by another process, since the inventory was read
+                    return not_created_yet(f"The name {name} was given to another entity meanwhile.")
                 return None
             says = "does not answer" if found.code is Code.UNREACHABLE else f"is not {name}"
             why = f"Guest {guest} of {node.slug} {says}: {found.text}"

@@ -173,7 +173,7 @@ class Drafting:
         wrong = unusable(text, stdin or "")
         if wrong is not None:
             return wrong
-        said = await self._classify(text, target.id if target is not None else "")
+        said = await self._classify(text, target.id if target is not None else "", stdin)
         verdict = secret_files.given_to(said, text, stdin)
         if target is None:
             return verdict

@@ -108,7 +108,7 @@ class Executor:
     async def run(self, log: SessionLog, request: RunRequest) -> Answer | None:
         """Carry out a `run` call; None when it parked and is answered later."""
         target = (await self._fleet.inventory()).resolve(request.target)
-        said = await self._classify(request.command, target.id if isinstance(target, Entity) else "")
+        said = await self._classify(request.command, target.id if isinstance(target, Entity) else "", request.stdin)
         verdict = secret_files.given_to(said, request.command, request.stdin)
         supervised = (
             request.background or request.keep or request.stdin is not None or verdict.risk is not Risk.READ_ONLY
@@ -134,7 +134,7 @@ class Executor:
         """Start a run that an operator approved; the gate judges it again at this moment (SPEC R3.3)."""
         event = parked.event
         order = event.order
-        said = await self._classify(order.command, order.target_id)
+        said = await self._classify(order.command, order.target_id, order.stdin)
         verdict = secret_files.given_to(said, order.command, order.stdin)
         request = RunRequest(
             call_id=event.call_id,

@@ -31,7 +31,7 @@ class Identities:
     def known(self, state: State, target: Entity, route: Route) -> bool:
         """Whether a probe of this process, over the connection that is open now, still tells who is there."""
         way = (str(route), self._runner.connection(route))
-        return any(
+        return bool(way[1]) and any(
             run.ok
             and self._agreed.get(run.order.run_id) == way
             and (run.order.target_id, run.generation) == (target.id, state.generation)

@@ -18,6 +18,7 @@ from oikos.app.told import Answer, refused
 from oikos.app.toolbox import BY_NAME
 from oikos.domain import events as ev
 from oikos.domain import intents as it
+from oikos.domain.agent_rules import steers_access
 from oikos.domain.errors import Code, Refusal, SeqConflict, TargetChanged
 from oikos.domain.gate import name_refusal
 from oikos.domain.inventory import Entity, Fact, Inventory, Mode
@@ -30,10 +31,6 @@ from oikos.domain.session import decide
 from oikos.domain.view import for_model
 from oikos.ports import Classify, Clock, Store
 
-PROTECTED = frozenset(
-    {"address", "user", "port", "key", "via", "jump", "become", "access", "mode", "host_key", "host_keys", "password"}
-)
-"""Attributes that steer connections: only an operator writes them (SPEC R2.1)."""
 FACT_KEY = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,79}")
 MAX_FACT_CHARS = 2000
 
@@ -374,7 +371,7 @@ def numbered(lines: Sequence[bytes], span: tuple[int, int] | None, needle: bytes
 
 
 def _fact_refusal(key: str, value: object) -> Refusal | None:
-    if key.split(".")[-1] in PROTECTED:
+    if steers_access(key):
         return Refusal(
             code=Code.NEEDS_OPERATOR, text=f"{key} steers how the machine is reached: only an operator writes it.",
             directive="Tell the operator in the summary, or ask_operator.",

@@ -44,6 +44,11 @@ def safe(text: str) -> str:
     return text_for_people(text)
 
 
+def line(text: str) -> str:
+    """As `safe`, and on one line: what others wrote adds no line to what is shown (THREATS T9)."""
+    return safe(text).replace("\n", "␤").replace("\t", " ")
+
+
 def seconds(value: float) -> str:
     """A duration as people read it: `0.3 s`, `41 s`, `3 min 12 s`, `2 h 05 min`."""
     if value < 10:

@@ -42,7 +42,11 @@ class Story:
         self._keeps = False
 
     def lines(self, record: ev.Recorded) -> list[str]:
-        """What to print for one event; often nothing."""
+        """What to print for one event; often nothing. What others wrote adds no line to it (THREATS T9)."""
+        said = isinstance(record.event, ev.OperatorSaid)
+        return [text if said else text.replace("\n", "␤") for text in self._lines(record)]
+
+    def _lines(self, record: ev.Recorded) -> list[str]:
         paint, event = self._paint, record.event
         match event:
             case ev.OperatorSaid():

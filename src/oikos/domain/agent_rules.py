@@ -13,6 +13,7 @@ from oikos.domain.errors import Code, Refusal
 from oikos.domain.instant import Instant
 from oikos.domain.plan import FINISHED_STEPS, AfterFailed, Plan, PlannedCommand, PlanStatus, Step, StepStatus, names
 from oikos.domain.run import NeverStarted
+from oikos.domain.snapshot import SNAPSHOT
 from oikos.domain.state import TERMINAL, Phase, RunState, State
 from oikos.domain.verdict import Risk
 
@@ -28,6 +29,11 @@ ACCESS_KEYS = frozenset(
      "password", "port", "transport", "user", "via"}
 )  # fmt: skip
 """Attributes that say how a machine is reached or what may happen on it: written by operators only (SPEC R2.1)."""
+
+
+def steers_access(key: str) -> bool:
+    """Whether an attribute says how a machine is reached, however it is prefixed."""
+    return key.strip().lower().rsplit(".", 1)[-1] in ACCESS_KEYS
 
 
 def decide_agent(state: State, intent: it.AgentIntent, now: Instant) -> Decision:
@@ -221,7 +227,7 @@ def step_open(state: State, seq: int) -> Refusal | None:
 
 def _write_facts(state: State, intent: it.WriteFacts) -> Decision:
     run = state.runs.get(intent.run_id)
-    forbidden = sorted({fact.key for fact in intent.facts if fact.key.strip().lower() in ACCESS_KEYS})
+    forbidden = sorted({fact.key for fact in intent.facts if steers_access(fact.key)})
     if forbidden:
         return Refusal(
             code=Code.NEEDS_OPERATOR,
@@ -373,11 +379,12 @@ def _complete_done(state: State) -> Refusal | None:
             "with checks.",
         )  # fmt: skip
     # of any generation: a change that an earlier plan left running also makes an older check worthless
-    running = [run.order.run_id[:8] for run in state.runs.values() if run.mutated and run.running]
+    running = [run.order.run_id[:8] for run in state.runs.values() if run.mutated and run.goes_on]
     if running:
         return Refusal(
-            code=Code.RUN_STILL_RUNNING, text=f"A change of an earlier plan still runs: {', '.join(running)}.",
-            directive="Use wait with that run, run the checks again, then complete.",
+            code=Code.RUN_STILL_RUNNING, text=f"A change still runs, or was not proven dead: {', '.join(running)}.",
+            directive="Use wait with a run that goes on, run the checks again, then complete. One that outlived its "
+            "time limit stays unproven: complete as failed, or ask the operator.",
         )  # fmt: skip
     last_end = max((run.ended_seq or 0 for run in state.runs.values() if run.mutated), default=0)
     runs = _current_runs(state)
@@ -402,7 +409,7 @@ def _complete_done(state: State) -> Refusal | None:
 
 
 def _complete_failed(state: State, intent: it.Complete) -> Refusal | None:
-    touched = sorted({run.target for run in _mutations(state)})
+    touched = sorted({run.target for run in _mutations(state) if not run.authority.startswith(SNAPSHOT)})
     missing = [slug for slug in touched if not names(intent.summary, slug)]
     if not intent.summary.strip() or missing:
         about = f" and the state of {', '.join(missing)}" if missing else ""

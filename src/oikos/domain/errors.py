@@ -7,6 +7,7 @@ OikosError                  anything the product raises on purpose; its text is 
 │   ├── Fenced              a newer owner holds the session's lease
 │   ├── TargetBusy          another mutation of this target has no outcome yet
 │   ├── TargetChanged       the target's mode is not what the gate saw
+│   ├── NameTaken           another entity has this name
 │   └── NewerDatabase       written by a newer Oikos
 ├── TargetError             a target cannot be reached or is not who it should be
 │   └── AnotherMachine      it shows another host key than the enrolled one
@@ -133,6 +134,10 @@ class TargetChanged(StoreError):
 
 class NewerDatabase(StoreError):
     """The database was written by a newer Oikos."""
+
+
+class NameTaken(StoreError):
+    """Another entity that is not gone has this name; nothing was written."""
 
 
 class TargetError(OikosError):

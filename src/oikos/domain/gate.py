@@ -28,7 +28,7 @@ from oikos.domain.plan import (
     phrase_of,
 )
 from oikos.domain.reach import Reach
-from oikos.domain.run import Exited, NeverStarted, RemoteState, RunOrder, RunRequest, Signalled, TimedOut, Unknown
+from oikos.domain.run import Exited, NeverStarted, RunOrder, RunRequest, Signalled, TimedOut, Unknown
 from oikos.domain.scripts import Script, drift, names, reading, runs_a_file, scripts_of
 from oikos.domain.snapshot import SNAPSHOT, offers
 from oikos.domain.state import TERMINAL, RunState, State, run_key
@@ -307,20 +307,13 @@ def _command(q: Question, plan: Plan) -> Refusal | None:
     if verdict.risk is Risk.READ_ONLY or q.request.rerun.strip() or _approval(q) is not None:
         return None
     for run in q.state.runs.values():
-        if run.key == key and run.generation == plan.generation and (run.ok or _goes_on(run)):
+        if run.key == key and run.generation == plan.generation and (run.ok or run.goes_on):
             how = "already succeeded" if run.ok else "is still running"
             return Refusal(
                 code=Code.DUPLICATE, text=f"The same command {how} on {run.target}: run {run.order.run_id}.",
                 directive="Read that run with read_output; to repeat it on purpose pass rerun with a reason.",
             )  # fmt: skip
     return None
-
-
-def _goes_on(run: RunState) -> bool:
-    """No outcome yet, or a time limit that did not provably kill it."""
-    if isinstance(run.outcome, TimedOut):
-        return run.outcome.remote is not RemoteState.KILLED
-    return run.running
 
 
 def _reach(q: Question, target: Entity) -> Reach:

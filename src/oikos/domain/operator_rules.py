@@ -171,6 +171,7 @@ def _renew(state: State, intent: it.Send, now: Instant) -> Decision:
     assert plan is not None, "a window has its plan"
     consent = _consent(
         state, plan, Grant.RENEW, intent.by, intent.consent_id, now, duration_s=window.duration_s, text=intent.text,
+        machines=window.machines,  # not one that was closed since, for another identity
     )  # fmt: skip
     # "Go" to a halted or stuck session is also its Resume; a destructive item keeps the time it was ticked for.
     wakes = state.phase is Phase.BLOCKED
@@ -214,10 +215,14 @@ def _chat_consent(state: State, intent: it.Send, now: Instant) -> Decision:
     assert plan is not None, "a plan is pending"
     if (intent.shown_generation, intent.shown_digest) != (plan.generation, state.digest):
         return _pending_comment(state, intent, "The plan that waits is not the one that was shown: look again.")
-    return _grant_plan(
+    granted = _grant_plan(
         state, plan, intent.by, intent.consent_id, now, items=(), duration_s=WINDOW_CHOICES_S[0], text=intent.text,
         extra=(_said(intent, Reading.ASSENT, wakes=False),),
     )  # fmt: skip
+    if state.ticked - {SNAPSHOT_ITEM}:
+        more = "A message covers no destructive item: what was ticked will ask for its phrase again."
+        return replace(granted, notice=f"{granted.notice} {more}")
+    return granted
 
 
 def _pending_comment(state: State, intent: it.Send, why: str) -> Decision:
@@ -287,11 +292,12 @@ def _may_consent(state: State, by: Principal) -> Refusal | None:
 def _consent(
     state: State, plan: Plan, grant: Grant, by: Principal, consent_id: str, now: Instant, *, duration_s: float,
     items: tuple[int, ...] = (), text: str = "", run_id: str = "", digest: str = "", snapshot: bool = False,
+    machines: tuple[str, ...] | None = None,
 ) -> Consent:  # fmt: skip
     return Consent(
         id=consent_id, grant=grant, session_id=state.session_id, generation=plan.generation,
-        digest=digest or state.digest, machines=plan.machines(), items=items, duration_s=duration_s, at=now, by=by.id,
-        channel=by.channel, run_id=run_id, text=text, snapshot=snapshot,
+        digest=digest or state.digest, machines=plan.machines() if machines is None else machines, items=items,
+        duration_s=duration_s, at=now, by=by.id, channel=by.channel, run_id=run_id, text=text, snapshot=snapshot,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from oikos.domain.run import DEFAULT_TIMEOUT_S
 from oikos.domain.scripts import Script
 from oikos.domain.value import dataclass, replace
 from oikos.domain.verdict import Effect, EffectKind, NamedObject, Risk
+from oikos.domain.view import text_for_people
 
 GUARDED = frozenset(
     {
@@ -294,7 +295,8 @@ def names(text: str, thing: str) -> bool:
 def phrase_of(obj: NamedObject) -> str:
     """The typed confirmation for an object: `destroy 131` (SPEC §0)."""
     name = obj.name.rstrip("/").rsplit("/", 1)[-1] or obj.name
-    return f"{obj.verb or 'confirm'} {name}".strip()
+    seen = text_for_people(name).replace("\n", "␤").replace("\t", "␉")  # what cannot be seen cannot be typed
+    return f"{obj.verb or 'confirm'} {seen}".strip()
 
 
 def _step_words(step: Step, first: int) -> Iterator[str]:

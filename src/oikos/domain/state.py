@@ -14,7 +14,7 @@ from oikos.domain import events as ev
 from oikos.domain.consent import Consent, Grant, Window
 from oikos.domain.instant import Instant
 from oikos.domain.plan import LIVE, Plan, PlanStatus, Scope, StepStatus
-from oikos.domain.run import NeverStarted, RunOrder, RunOutcome, succeeded
+from oikos.domain.run import NeverStarted, RemoteState, RunOrder, RunOutcome, TimedOut, succeeded
 from oikos.domain.value import dataclass, replace
 from oikos.domain.verdict import Risk
 
@@ -92,6 +92,13 @@ class RunState:
     @property
     def running(self) -> bool:
         """No outcome yet."""
+        return self.outcome is None
+
+    @property
+    def goes_on(self) -> bool:
+        """No outcome yet, or a time limit that did not provably kill it."""
+        if isinstance(self.outcome, TimedOut):
+            return self.outcome.remote is not RemoteState.KILLED
         return self.outcome is None
 
     @property

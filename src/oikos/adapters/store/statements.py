@@ -86,6 +86,7 @@ ORDER BY entity_id, attribute"""
 
 # ---- what is no event -----------------------------------------------------------------------------------------------
 
+NAMESAKE: Final = "SELECT entity_id FROM entities WHERE slug = ? AND gone = 0 AND entity_id != ?"
 ENTITIES: Final = "SELECT body FROM entities ORDER BY slug, entity_id"
 PUT_ENTITY: Final = """
 INSERT INTO entities (entity_id, slug, gone, mode, body) VALUES (?, ?, ?, ?, ?)

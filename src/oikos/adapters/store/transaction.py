@@ -14,7 +14,7 @@ from oikos.adapters.store import codec, project
 from oikos.adapters.store import statements as sql
 from oikos.adapters.store.chain import GENESIS, link
 from oikos.domain.consent import Consent
-from oikos.domain.errors import Fenced, SeqConflict, TargetBusy, TargetChanged
+from oikos.domain.errors import Fenced, NameTaken, SeqConflict, TargetBusy, TargetChanged
 from oikos.domain.events import ConsentGranted, EntityCreated
 from oikos.domain.instant import Instant
 from oikos.domain.inventory import Entity, Fact
@@ -197,7 +197,13 @@ class Transaction:
             self._put_stream((run_id, stream), total, cap, max(next_offset, offset), offset)
 
     def put_entity(self, entity: Entity) -> None:
-        """Create or replace an entity."""
+        """Create or replace an entity.
+
+        Raises:
+            NameTaken: another living entity has its slug.
+        """
+        if not entity.gone and (other := self.execute(sql.NAMESAKE, (entity.slug, entity.id)).fetchone()) is not None:
+            raise NameTaken(f"the name {entity.slug} is that of {other[0]} already")
         self.execute(sql.PUT_ENTITY, (entity.id, entity.slug, int(entity.gone), entity.mode, codec.dump(entity)))
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
