@@ -140,7 +140,7 @@ def redress(chance: random.Random, text: str) -> str:
     """Another dress for the same words: case, blanks and marks that say nothing, polite words around them."""
     dresses: tuple[Callable[[str], str], ...] = (
         str.upper, str.lower, str.title, lambda t: f" {t}  ", lambda t: f"{t}!", lambda t: f"{t}.",
-        lambda t: f"please {t}", lambda t: f"{t} please", lambda t: f"{t}, thanks", lambda t: f"{t}\n",
+        lambda t: f"please {t}", lambda t: f"{t} please", lambda t: f"{t} now", lambda t: f"{t}\n",
         lambda t: t.replace(" ", "  "),
     )  # fmt: skip
     return chance.choice(dresses)(text)
@@ -188,6 +188,9 @@ def test_a_long_message_is_never_an_assent_and_still_a_halt() -> None:
         "νa ",
         "yeees ",
         "abcdefgh ",
+        "~a",
+        "~a ",
+        "~~ ",
         "\x1b[1m",
     ],
 )
@@ -228,6 +231,12 @@ def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
         ('ok "go\nahead', Clauses(clauses=(("ok", QUOTED), ("ahead",)))),
         ("> go\n  > go\nok", Clauses(clauses=((QUOTED,), (QUOTED,), ("ok",)))),
         ("go ```a\n\nb``` ok ~~~c", Clauses(clauses=(("go", QUOTED, "ok", QUOTED),))),
+        ("ok ~~go~~ ~ahead\nnow~ x", Clauses(clauses=(("ok", QUOTED, QUOTED, "x"),))),
+        ("ok ~~go ahead\nnow", Clauses(clauses=(("ok", QUOTED), ("now",)))),
+        ("~~ go ~~ x~~y~z ~~ ok", Clauses(clauses=((QUOTED, "x", QUOTED, "z", QUOTED),))),
+        ("ok ~~ ", Clauses(clauses=(("ok",),))),
+        ("ok~ go~~ x~~", Clauses(clauses=(("ok",), ("go",), ("x",)))),
+        ("~10 s, ok ~go ~", Clauses(clauses=(("10", "s"), ("ok",), ("go",)))),
         ("plan #3 #x plan#4", Clauses(clauses=(("plan", "3", "#", "x", "plan", "4"),))),
         ("+1 ok+1 + 1", Clauses(clauses=(("+1", "ok", "+1", "+", "1"),))),
         ("计划3 하지 マデ々x", Clauses(clauses=(("计", "划", "3", "하", "지", "マ", "デ", "々", "x"),))),
@@ -258,6 +267,7 @@ def test_as_it_looks_nothing_is_hidden_and_letters_are_latin() -> None:
         ("xСTOП", ("xctoп", "хстоп")),
         ("y\x1b[1;31mes\x1b[0m [1m", ("yes [1m",)),
         ("nooo oo 111 ...", ("no oo 111 ...",)),
+        ("no ~~yes~~, ok~", ("no  , ok~",)),
     ],
 )
 def test_a_word_of_two_scripts_is_seen_in_each_of_them(text: str, views: tuple[str, ...]) -> None:

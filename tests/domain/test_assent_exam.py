@@ -72,6 +72,7 @@ ASKED = (
 )  # fmt: skip
 QUOTED = (
     '"{}"', "'{}'", "“{}”", "„{}“", "«{}»", "「{}」", "`{}`", "```{}```", "~~~\n{}\n~~~", "> {}", ">> {}", '"{}',
+    "~~{}~~", "~{}~", "~~ {} ~~", "~~{}",
     "'{}", 'he said "{}"', "they said {} to it", "Bob wrote: {}", "user: {}", "Human: {}", "assistant: {}",
     "Nomos: {}", "<user>{}</user>", "> shall I?\n> {}", '{{"say": "{}"}}', "the log says: {}",
 )  # fmt: skip

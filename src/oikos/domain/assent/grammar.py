@@ -169,13 +169,14 @@ def items(lexicon: Lexicon, clause: tuple[str, ...]) -> Clause:
 # ---- what a clause is ------------------------------------------------------------------------------------------------
 
 Kinds = frozenset[Kind | None]
-_ASSENTS: Kinds = frozenset({Kind.YES, Kind.GO})
-_LIGHT: Kinds = frozenset({Kind.FILL, Kind.MILD, Kind.ACK, Kind.JOIN})
+_YESES: Kinds = frozenset({Kind.YES, Kind.OKAY})
+_ASSENTS: Kinds = _YESES | {Kind.GO}
+_LIGHT: Kinds = frozenset({Kind.FILL, Kind.CLOSE, Kind.MILD, Kind.ACK, Kind.JOIN})
 _SILENT: Kinds = _LIGHT - {Kind.JOIN}
 _NOES: Kinds = frozenset({Kind.NO, Kind.NOT})
 _HALTS: Kinds = frozenset({Kind.HALT, Kind.WAIT})
 _IN_ASSENT: Kinds = _ASSENTS | _LIGHT | {Kind.GENERATION}
-_IN_HALT: Kinds = _HALTS | _LIGHT | {Kind.YES, Kind.NO, Kind.WHAT, Kind.DOUBT}
+_IN_HALT: Kinds = _HALTS | _LIGHT | _YESES | {Kind.NO, Kind.WHAT, Kind.DOUBT}
 
 
 def _kinds(clause: Clause) -> Kinds:
@@ -197,7 +198,7 @@ def _is_refusal(clause: Clause) -> bool:
     kinds = _kinds(clause)
     if not kinds & _NOES or not kinds <= _IN_ASSENT | _NOES:
         return False
-    return next(item.kind for item in clause if item.kind is Kind.YES or item.kind in _NOES) is not Kind.YES
+    return next(item.kind for item in clause if item.kind in _YESES | _NOES) in _NOES
 
 
 # ---- what a message is -----------------------------------------------------------------------------------------------
@@ -222,9 +223,10 @@ def read_with(lexicon: Lexicon, text: str, pending: Pending) -> Answer:
 
 
 def _as_it_looks(answer: Answer, looks: Answer) -> Answer:
-    """Hidden, look-alike and repeated characters never help an assent, and never hinder a halt or a refusal."""
+    """Hidden, struck-out, look-alike and repeated characters never help an assent, nor hinder a halt or a refusal."""
     if looks.reading is Reading.ASSENT:
-        return _say(Reading.CLARIFY, "It looks like an assent but holds hidden, look-alike or repeated characters.")
+        reason = "It looks like an assent but holds hidden, struck-out, look-alike or repeated characters."
+        return _say(Reading.CLARIFY, reason)
     return looks if looks.reading in (Reading.HALT, Reading.REFUSAL) else answer
 
 
@@ -281,9 +283,9 @@ def _of(lexicon: Lexicon, words: Clauses, parsed: tuple[Clause, ...], kinds: Kin
         return _asked(kinds)
     if kinds & {None, Kind.ASK, Kind.TALK}:
         return _with_more(parsed, kinds)
-    # an idiom keeps its meaning when a comma stands in it: "yeah, right"
-    idioms = _kinds(items(lexicon, tuple(chain.from_iterable(words.clauses)))) & {Kind.DOUBT}
-    return _all_known(parsed, kinds | idioms) or _assented(words, parsed, kinds, pending)
+    # an idiom keeps its meaning when a comma stands in it: "yeah, right", "yeah, sure"
+    idioms = _kinds(items(lexicon, tuple(chain.from_iterable(words.clauses)))) & {Kind.DOUBT, Kind.ACK}
+    return _all_known(parsed, kinds | idioms) or _assented(words, parsed, kinds | idioms, pending)
 
 
 def _halted(parsed: tuple[Clause, ...], pending: Pending) -> Answer | None:
@@ -329,7 +331,7 @@ def _with_more(parsed: tuple[Clause, ...], kinds: Kinds) -> Answer:
         return _say(Reading.CLARIFY, "It assents to something elsewhere, or done in another way.")
     if _ends_on_a_condition(heavy):
         return _say(Reading.CLARIFY, "It assents on a condition.")
-    if not whole and not (head is Kind.YES or (head is Kind.GO and not kinds & _NOES)):
+    if not whole and not (head in _YESES or (head is Kind.GO and not kinds & _NOES)):
         return _say(Reading.COMMENT, "It is not an answer to what waits.")
     if any(item.words == (QUOTED,) for clause in parsed for item in clause):
         return _say(Reading.CLARIFY, "It assents beside a quotation.")
@@ -379,7 +381,8 @@ def _assented(words: Clauses, parsed: tuple[Clause, ...], kinds: Kinds, pending:
     said = [item.kind for clause in parsed for item in clause if item.kind not in _SILENT]
     if words.trails or said[-1] is Kind.JOIN:
         return _say(Reading.CLARIFY, "It trails off.")
-    if Kind.ACK in kinds and Kind.GO not in kinds:
+    closed = Kind.CLOSE in kinds and not kinds & {Kind.YES, Kind.GENERATION}
+    if (closed or Kind.ACK in kinds) and Kind.GO not in kinds:
         return _say(Reading.CLARIFY, "It says that it was read, not that it shall be done.")
     if pending.destructive:
         return _say(Reading.CLARIFY, "What waits is destructive: it needs its typed phrase.")

@@ -12,7 +12,7 @@ MAX_CHARS = 2_000
 """What of a message is read; a longer one is never an assent."""
 
 QUOTED = "\ufdd0"
-"""The word that stands for a quotation, a quoted line or a code fence."""
+"""The word that stands for a quotation, a quoted line, a code fence or struck-out text."""
 CUT = "\ufdd1"
 """The word that stands for what lies behind MAX_CHARS."""
 
@@ -29,6 +29,10 @@ _TO_GREEK = str.maketrans("aopviktuxeyw", "αορνικτυχεγω")
 _CYRILLIC = frozenset(map(chr, range(0x400, 0x530)))
 _GREEK = frozenset(map(chr, range(0x370, 0x400)))
 _WORD = re.compile(r"\w+")
+# ~so~ and ~~so~~ as Markdown has it. Two marks also strike beside blanks, and when left open, to the end of their line;
+# behind a word and before a blank they only lengthen it: "ok~~ go".
+_OPENED = r"(?:~~(?=[^\s~])|(?<!\S)~~(?=\s+[^\s~]))"
+_STRUCK = re.compile(rf"(?:{_OPENED}|~(?=[^\s~]))[^~]*(?:~~+|(?<!\s)~)|{_OPENED}[^~\n]*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -75,12 +79,12 @@ def clauses(text: str) -> Clauses:
 def as_seen(text: str) -> tuple[str, ...]:
     """The message as it looks, where that is not as it is written.
 
-    Hidden characters, colours of a terminal, stacked marks and "sooo" are gone. Look-alike letters are turned into
-    Latin ones, and then Latin letters into those of the script that the word is written in too.
+    Hidden characters, what is struck out, colours of a terminal, stacked marks and "sooo" are gone. Look-alike letters
+    are turned into Latin ones, and then Latin letters into those of the script that the word is written in too.
     """
     written = _fold(text)
     text = _COLOUR.sub("", text)
-    shown = "".join(char for char in _fold(text) if char in "\n\t" or not _is_unseen(char))
+    shown = "".join(char for char in _STRUCK.sub(" ", _fold(text)) if char in "\n\t" or not _is_unseen(char))
     short = "".join(_shortened(char, "".join(run)) for char, run in groupby(shown))
     views = (
         short.translate(_LOOK_ALIKES),
@@ -124,10 +128,10 @@ def _fold(text: str) -> str:
 
 
 def _without_quotes(text: str) -> str:
-    """The operator's own words, with each quotation as the one word QUOTED."""
+    """The operator's own words, with each quotation, and what is struck out, as the one word QUOTED."""
     parts = text.replace("~~~", "```").split("```")
     own = "".join(QUOTED if number % 2 else part for number, part in enumerate(parts))
-    lines = own.split("\n")
+    lines = _STRUCK.sub(QUOTED, own).split("\n")
     return "\n".join(QUOTED if line.lstrip().startswith(">") else _line_without_quotes(line) for line in lines)
 
 

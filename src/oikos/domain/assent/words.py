@@ -11,14 +11,18 @@ class Kind(enum.StrEnum):
 
     YES = "yes"
     """Says yes by itself; with more beside it the operator is asked."""
+    OKAY = "okay"
+    """A yes too, but no more than "heard" where the talk closes beside it ("ok thanks")."""
     GO = "go"
     """Orders the thing done; with unknown words in its clause it is an order for something else ("go back")."""
     FILL = "fill"
     """Changes nothing beside an assent or a refusal, and is neither alone."""
+    CLOSE = "close"
+    """Filler that closes or turns a talk, or takes leave: beside an okay alone, a doubt."""
     MILD = "mild"
     """Approval of tone only: filler beside an assent, a doubt alone."""
     ACK = "ack"
-    """Says that it was read: filler beside an order, a doubt alone or beside a yes ("ok, got it")."""
+    """Says that it was read, or half agrees: filler beside an order, a doubt alone or beside a yes ("ok, got it")."""
     JOIN = "join"
     """Joins two parts: filler between them; at the end the sentence is not finished."""
     NO = "no"
@@ -51,77 +55,103 @@ class Kind(enum.StrEnum):
 
 WORDS: Mapping[Kind, str] = {
     Kind.YES: """
-    en: yes | y | yep | yeah | yup | aye | ok | okay | okey | sure | of course | certainly | absolutely
-    en: definitely | agreed | i agree | fine | fine by me | approve | approved | i approve | lgtm | looks good
-    en: looks good to me | sounds good | sounds great | alright | all right | by all means | confirm | confirmed
+    en: yes | y | yep | yeah | yup | aye | sure | of course | certainly | absolutely
+    en: definitely | agreed | i agree | fine by me | approve | approved | i approve | lgtm | looks good
+    en: looks good to me | sounds good | sounds great | by all means | confirm | confirmed
     en: i confirm | accept | accepted | i accept | affirmative | permission granted | you may proceed
     en: approve plan | approve plan # | that works | works for me | sounds like a plan | i'm fine with that
-    en: i'm ok with that | fine with me | okey dokey | approved by me | yea | sure thing | roger that | copy that
+    en: i'm ok with that | fine with me | approved by me | yea | sure thing
     en: looks fine | looks great | looks correct | good to go | you have my approval | you have my go | you have my ok
     en: i'm happy with that | i'm happy with the plan | i'm happy with it | i am happy with that
     en: i am happy with the plan | i am happy with it | i'm ok with it | i am ok with that | i am ok with it
     en: i'm fine with it | i am fine with that | i am fine with it | ok with me | okay with me | ok by me | okay by me
     en: that's ok with me | that's fine with me | that's fine by me | consider it approved | granted | authorized
-    en: authorised | green light | thumbs up | okie dokie | okie | the plan is good | the plan is fine
+    en: authorised | green light | thumbs up | the plan is good | the plan is fine
     en: the plan is ok | the plan is approved | plan approved | plan looks good | plan is good | plan is fine
     en: plan is ok | plan is approved | sounds good to me | yess | looks ok | looks okay | happy with the plan
     en: happy with that | plan # is fine | plan # is approved | plan # is ok | plan # is good
-    de: alles klar | geht klar | ja | jawohl | jep | klar | na klar | einverstanden | genehmigt | freigegeben
-    de: in ordnung | passt | gerne | gern | ich genehmige | ich stimme zu | natürlich | selbstverständlich | jo | jap
+    de: geht klar | ja | jawohl | jep | klar | na klar | einverstanden | genehmigt | freigegeben
+    de: gerne | gern | ich genehmige | ich stimme zu | natürlich | selbstverständlich | jo | jap
     de: jawoll | bin einverstanden | ich bin einverstanden | zugestimmt | bestätigt | ich bestätige | genehmige
     de: plan genehmigt | plan ist genehmigt | freigabe erteilt | ist in ordnung | klingt gut | sieht gut aus | nur zu
     de: aber klar | aber ja | aber sicher | aber gerne | sehr gerne | sehr gern | hiermit genehmigt | ist genehmigt
-    de: ist ok | ist okay | geht in ordnung | bin dafür | ich bin dafür
-    xx: 👍 | 👌 | ✅ | ✔ | 🆗 | +1 | ✓ | ☑ | 🫡
-    fr: oui | ouais | d'accord | bien sûr | approuvé | j'approuve | je confirme | validé | ça marche | c'est bon
-    fr: ouaip | certainement | absolument | tout à fait | ça me va | ça me convient | dac | je suis d'accord
+    de: ist ok | ist okay | geht in ordnung | bin dafür | ich bin dafür | passt so
+    xx: ✅ | ✔ | +1 | ✓ | ☑ | 🫡
+    fr: oui | ouais | bien sûr | approuvé | j'approuve | je confirme | validé
+    fr: ouaip | certainement | absolument | tout à fait | ça me va | ça me convient | je suis d'accord
     fr: bien entendu | plan approuvé | le plan est approuvé | je valide | confirmé | accepté | j'accepte | accordé
     fr: feu vert | volontiers | carrément | c'est bon pour moi | bon pour moi | c'est d'accord | c'est validé
     fr: c'est ok pour moi | ok pour moi | c'est ok
-    es: sí | claro | de acuerdo | vale | aprobado | apruebo | confirmo | por supuesto | está bien | sip | claro que sí
+    es: sí | claro | aprobado | apruebo | confirmo | por supuesto | sip | claro que sí
     es: desde luego | estoy de acuerdo | lo apruebo | plan aprobado | aceptado | acepto | confirmado | autorizado
     es: tienes mi aprobación | me parece bien | se ve bien | suena bien | luz verde | el plan está aprobado
     es: lo confirmo | conforme | aprueba
-    it: sì | certo | certamente | va bene | approvato | confermo | d'accordo | sono d'accordo | ovviamente | vabbene
+    it: sì | certo | certamente | approvato | confermo | d'accordo | sono d'accordo | ovviamente
     it: approvo | accetto | accettato | confermato | autorizzato | piano approvato | via libera | mi va bene
     it: mi sta bene | per me va bene | va bene per me | sembra buono | certo che sì | è approvato | approva
-    pt: sim | com certeza | aprovado | aprovo | está bem | tudo bem | claro que sim | isso mesmo | concordo
-    pt: de acordo | tá bom | está bom | beleza | eu aprovo | plano aprovado | aceito | parece bom | por mim tudo bem
+    pt: sim | com certeza | aprovado | aprovo | claro que sim | isso mesmo | concordo
+    pt: de acordo | eu aprovo | plano aprovado | aceito | parece bom | por mim tudo bem
     pt: combinado
-    nl: akkoord | goedgekeurd | oké | is goed | zeker | jazeker | jawel | natuurlijk | dat is goed | het is goed
+    nl: akkoord | goedgekeurd | zeker | jazeker | jawel | natuurlijk
     nl: ik ga akkoord | ik ben akkoord | mee eens | ik keur het goed | plan goedgekeurd | bevestigd
     nl: ik ben het ermee eens | klinkt goed | ziet er goed uit | zeker weten | ik keur het plan goed | graag | ja hoor
-    sv: japp | visst | godkänt | godkänd | okej | det går bra | absolut | naturligtvis | jag godkänner | låter bra
+    sv: japp | visst | godkänt | godkänd | det går bra | absolut | naturligtvis | jag godkänner | låter bra
     da: godkendt | selvfølgelig | jeg godkender
-    fi: kyllä | joo | hyväksytty | selvä | totta kai | hyväksyn
-    pl: tak | zgoda | zatwierdzam | potwierdzam | dobrze | oczywiście | zgadzam się | w porządku | zatwierdzone
+    fi: kyllä | joo | hyväksytty | totta kai | hyväksyn
+    pl: tak | zgoda | zatwierdzam | potwierdzam | oczywiście | zgadzam się | zatwierdzone
     pl: zatwierdzony | plan zatwierdzony | akceptuję | zaakceptowane | zatwierdzam plan | brzmi dobrze
     pl: wygląda dobrze | pasuje | potwierdzone | zatwierdzam plan #
-    cs: ano | jasně | souhlasím | schvaluji | dobře | schváleno | jistě | samozřejmě | v pořádku | potvrzuji
-    cs: schvaluji plán | schválen | plán schválen | potvrzeno | plán # schválen | schvaluji plán # | dobrá
-    ru: да | ага | хорошо | ладно | согласен | согласна | одобряю | одобрено | подтверждаю | конечно | ок | окей | угу
+    cs: ano | jasně | souhlasím | schvaluji | schváleno | jistě | samozřejmě | potvrzuji
+    cs: schvaluji plán | schválen | plán schválen | potvrzeno | plán # schválen | schvaluji plán #
+    ru: да | согласен | согласна | одобряю | одобрено | подтверждаю | конечно
     ru: разумеется | безусловно | я согласен | я согласна | годится | подходит | одобрен | утверждаю | утверждено
     ru: подтверждено | принимаю | разрешаю | добро | даю добро | выглядит хорошо | звучит хорошо | я одобряю
     ru: план утверждён
-    uk: так | добре | гаразд | згоден | згодна | схвалюю | підтверджую | звичайно | звісно | схвалено | затверджую
+    uk: так | згоден | згодна | схвалюю | підтверджую | звичайно | звісно | схвалено | затверджую
     uk: я згоден | підтверджено | авжеж
-    el: ναι | εντάξει | σύμφωνοι | εγκρίνω
-    tr: evet | tamam | olur | onaylıyorum | onaylandı | kabul | kabul ediyorum | peki | tabii | tabii ki | elbette
-    tr: kesinlikle | tamamdır | uygun | uygundur | anlaştık | onay | onay verildi | onay veriyorum | plan onaylandı
+    el: ναι | σύμφωνοι | εγκρίνω
+    tr: evet | olur | onaylıyorum | onaylandı | kabul | kabul ediyorum | tabii | tabii ki | elbette
+    tr: kesinlikle | uygun | uygundur | anlaştık | onay | onay verildi | onay veriyorum | plan onaylandı
     tr: kabul edildi | katılıyorum | onaylı | kabulüm | tabi
-    ar: نعم | أجل | موافق | حسناً | تمام | أوافق | أيوه | أيوا | طبعاً | بالطبع | بالتأكيد | أكيد | أنا موافق | موافقة
-    ar: تمت الموافقة | معتمد | مقبول | أقبل | أؤكد | تم التأكيد | ماشي | أوكي | طيب | أنا موافقة | موافق عليه
-    fa: بله | باشه | موافقم
-    he: כן | בסדר | מאשר | מאשרת | מאושר | כמובן | בטח | אני מאשר
-    hi: हाँ | हां | ठीक है | स्वीकृत | बिल्कुल | मंज़ूर है
-    zh: 好 | 好的 | 可以 | 是 | 是的 | 行 | 同意 | 批准 | 没问题 | 沒問題 | 确认 | 確認 | 对 | 對 | 对的 | 我同意
+    ar: نعم | أجل | موافق | أوافق | أيوه | أيوا | طبعاً | بالطبع | بالتأكيد | أكيد | أنا موافق | موافقة
+    ar: تمت الموافقة | معتمد | مقبول | أقبل | أؤكد | تم التأكيد | أنا موافقة | موافق عليه
+    fa: بله | موافقم
+    he: כן | מאשר | מאשרת | מאושר | כמובן | בטח | אני מאשר
+    hi: हाँ | हां | स्वीकृत | बिल्कुल | मंज़ूर है
+    zh: 可以 | 是 | 是的 | 同意 | 批准 | 没问题 | 沒問題 | 确认 | 確認 | 对 | 對 | 对的 | 我同意
     zh: 我批准 | 我确认 | 已批准 | 确定 | 当然 | 當然 | 通过 | 赞成 | 允许 | 可以的 | 批准了 | 同意了 | 都可以
-    ja: はい | ええ | うん | 承認 | 承認します | オーケー | オッケー | いいですよ | いいよ | 承認しました | 承認済み
+    ja: はい | ええ | うん | 承認 | 承認します | いいですよ | いいよ | 承認しました | 承認済み
     ja: 同意します | 許可します | もちろん | ハイ | 賛成 | 承認する
-    ko: 네 | 예 | 응 | 좋아 | 좋습니다 | 승인 | 승인합니다 | 승인해 | 동의합니다 | 그래 | 오케이 | 동의해요
+    ko: 네 | 예 | 응 | 좋아 | 좋습니다 | 승인 | 승인합니다 | 승인해 | 동의합니다 | 동의해요
     ko: 허가합니다 | 승인함 | 승인했습니다 | 승인했어요 | 물론 | 물론입니다 | 물론이죠 | 당연하지 | 동의함
-    id: baik | setuju
+    id: setuju
     nb: godkjent
+    """,
+    Kind.OKAY: """
+    en: ok | okay | okey | alright | all right | fine | okey dokey | okie dokie | okie
+    de: alles klar | in ordnung | passt
+    xx: 👍 | 👌 | 🆗
+    fr: d'accord | ça marche | c'est bon | dac
+    es: vale | está bien | de acuerdo
+    it: va bene | vabbene
+    pt: tudo bem | está bem | tá bom | está bom | beleza
+    nl: oké | is goed | het is goed | dat is goed
+    sv: okej
+    fi: selvä
+    pl: dobrze | w porządku
+    cs: dobře | v pořádku | dobrá
+    ru: хорошо | ладно | ок | окей | угу | ага
+    uk: добре | гаразд
+    el: εντάξει
+    tr: tamam | tamamdır | peki
+    ar: حسناً | تمام | طيب | ماشي | أوكي
+    fa: باشه
+    he: בסדר
+    hi: ठीक है
+    zh: 好 | 好的 | 行
+    ja: オーケー | オッケー
+    ko: 오케이 | 그래
+    id: baik
     """,
     Kind.GO: """
     en: go | go ahead | go on | go for it | do it | do that | do this | do so | please do | just do it | proceed
@@ -195,48 +225,70 @@ WORDS: Mapping[Kind, str] = {
     fa: ادامه بده | انجام بده
     """,
     Kind.FILL: """
-    en: please | pls | now | right away | then | so | thanks | thank you | thx | nomos | oikos | it | this
+    en: please | pls | now | right away | then | nomos | oikos | it | this
     en: that | the plan | this plan | your plan | with it | with the plan | with this plan | as proposed
-    en: as planned | as described | as shown | to plan | hi | hello | hey | sir | as suggested | as discussed
-    en: as you proposed | as you suggested | thank you very much | many thanks | much appreciated | cheers
-    en: good morning | to the plan | to this plan | for the plan | for this plan | according to plan | as usual
+    en: as planned | as described | as shown | to plan | hi | hello | hey | sir | as suggested
+    en: as you proposed | as you suggested
+    en: good morning | to the plan | to this plan | for the plan | for this plan | according to plan
     en: immediately | at once
-    xx: 🙏 | 🙂 | 🎉 | 🚀 | 😊 | 😀 | 😃 | 😄 | 🙌 | 🤝 | ✨ | 💪 | 🥳
-    de: bitte | jetzt | dann | danke | mal | den plan | der plan | es | das | wie geplant
-    de: wie vorgeschlagen | hallo | ruhig | vielen dank | danke schön | dankeschön | danke dir | guten morgen
-    de: guten tag | wie besprochen | bitte schön | diesen plan | dieser plan | na dann | nach plan | gemäß plan
+    xx: 🙂 | 🎉 | 🚀 | 😊 | 😀 | 😃 | 😄 | 🙌 | 🤝 | ✨ | 💪 | 🥳
+    de: bitte | jetzt | dann | mal | den plan | der plan | es | das | wie geplant
+    de: wie vorgeschlagen | hallo | ruhig | guten morgen
+    de: guten tag | bitte schön | diesen plan | dieser plan | na dann | nach plan | gemäß plan
     de: sofort
-    fr: s'il te plaît | s'il vous plaît | svp | maintenant | merci | alors | le plan | comme prévu | bonjour | salut
-    fr: stp | merci beaucoup | ce plan | comme proposé | tout de suite | bonsoir
-    es: por favor | ahora | gracias | pues | el plan | entonces | hola | muchas gracias | con el plan | buenos días
+    fr: s'il te plaît | s'il vous plaît | svp | maintenant | alors | le plan | comme prévu | bonjour
+    fr: stp | ce plan | comme proposé | tout de suite
+    es: por favor | ahora | pues | el plan | entonces | hola | con el plan | buenos días
     es: este plan | de una vez | con eso | según el plan | como propuesto
-    it: per favore | adesso | ora | grazie | pure | allora | il piano | ciao | grazie mille | buongiorno
+    it: per favore | adesso | ora | pure | allora | il piano | buongiorno
     it: questo piano | con il piano | come previsto | come da piano | come proposto | subito
-    pt: agora | obrigado | obrigada | então | o plano | isso | olá | muito obrigado | bom dia | este plano
+    pt: agora | então | o plano | isso | olá | bom dia | este plano
     pt: com o plano | por gentileza | como planejado | como proposto
-    nl: alsjeblieft | nu | dank je | bedankt | het plan | alstublieft | dank u | dit plan | hartelijk dank
+    nl: alsjeblieft | nu | het plan | alstublieft | dit plan
     nl: zoals gepland | zoals voorgesteld
-    sv: tack | snälla | hej | tack så mycket
-    pl: proszę | teraz | dziękuję | więc | dzięki | cześć | dzień dobry | bardzo proszę | ten plan | od razu
+    sv: snälla
+    pl: proszę | teraz | więc | dzień dobry | bardzo proszę | ten plan | od razu
     pl: zgodnie z planem
-    cs: prosím | teď | děkuji | ahoj | díky | děkuju | teď hned
-    ru: пожалуйста | сейчас | спасибо | ну | это | этого | план | тогда | привет | здравствуйте | спасибо большое
-    ru: большое спасибо | добрый день | прямо сейчас | этот план | по плану | как планировалось | немедленно
-    uk: будь ласка | зараз | дякую | це | привіт | дуже дякую | за планом
-    tr: lütfen | şimdi | teşekkürler | planı | teşekkür ederim | merhaba | hemen | çok teşekkürler | sağ ol | bu planı
+    cs: prosím | teď | teď hned
+    ru: пожалуйста | сейчас | ну | это | этого | план | тогда | привет | здравствуйте
+    ru: добрый день | прямо сейчас | этот план | по плану | как планировалось | немедленно
+    uk: будь ласка | зараз | це | привіт | за планом
+    tr: lütfen | şimdi | planı | merhaba | hemen | bu planı
     tr: plana göre
-    ar: من فضلك | الآن | الخطة | لو سمحت | شكراً | على الخطة | مرحباً | رجاءً | شكراً جزيلاً | حالاً | فوراً
+    ar: من فضلك | الآن | الخطة | لو سمحت | على الخطة | مرحباً | رجاءً | حالاً | فوراً
     ar: حسب الخطة
-    he: בבקשה | עכשיו | תודה
-    hi: कृपया | अब | धन्यवाद
-    zh: 吧 | 请 | 請 | 啊 | 现在 | 現在 | 谢谢 | 謝謝 | 计划 | 計劃 | 你好 | 马上 | 立即 | 立刻 | 呀 | 您好 | 这个计划
-    zh: 麻烦你 | 多谢 | 按计划 | 按照计划
-    ja: です | ね | よ | 今 | ください | 計画 | ありがとう | ありがとうございます | こんにちは | 今すぐ | すぐに
-    ja: 計画を | プランを | この計画を | どうも | この計画で | それで | 計画通りに | 計画どおりに | そのまま
+    he: בבקשה | עכשיו
+    hi: कृपया | अब
+    zh: 吧 | 请 | 請 | 啊 | 现在 | 現在 | 计划 | 計劃 | 你好 | 马上 | 立即 | 立刻 | 呀 | 您好 | 这个计划
+    zh: 麻烦你 | 按计划 | 按照计划
+    ja: です | ね | よ | 今 | ください | 計画 | こんにちは | 今すぐ | すぐに
+    ja: 計画を | プランを | この計画を | この計画で | それで | 計画通りに | 計画どおりに | そのまま
     ja: 予定通り
-    ko: 요 | 지금 | 감사합니다 | 부탁해요 | 부탁합니다 | 어서 | 계획 | 부탁드립니다 | 안녕하세요 | 고마워 | 계획을
-    ko: 이계획을 | 고맙습니다 | 바로 | 계획대로 | 예정대로
+    ko: 요 | 지금 | 부탁해요 | 부탁합니다 | 어서 | 계획 | 부탁드립니다 | 안녕하세요 | 계획을
+    ko: 이계획을 | 바로 | 계획대로 | 예정대로
     id: sekarang | tolong
+    """,
+    Kind.CLOSE: """
+    en: so | thanks | thank you | thx | thank you very much | many thanks | much appreciated | cheers
+    xx: 🙏
+    de: danke | vielen dank | danke schön | dankeschön | danke dir
+    fr: merci | merci beaucoup | salut | bonsoir
+    es: gracias | muchas gracias
+    it: grazie | grazie mille | ciao
+    pt: obrigado | obrigada | muito obrigado
+    nl: dank je | bedankt | dank u | hartelijk dank
+    sv: tack | tack så mycket | hej
+    pl: dziękuję | dzięki | cześć
+    cs: děkuji | děkuju | díky | ahoj
+    ru: спасибо | спасибо большое | большое спасибо
+    uk: дякую | дуже дякую
+    tr: teşekkürler | teşekkür ederim | çok teşekkürler | sağ ol
+    ar: شكراً | شكراً جزيلاً
+    he: תודה
+    hi: धन्यवाद
+    zh: 谢谢 | 謝謝 | 多谢
+    ja: ありがとう | ありがとうございます | どうも
+    ko: 감사합니다 | 고마워 | 고맙습니다
     """,
     Kind.MILD: """
     en: good | great | perfect | nice | cool | excellent | right | correct | exactly
@@ -244,7 +296,7 @@ WORDS: Mapping[Kind, str] = {
     en: indeed | that's fine | it's fine | that's ok | it's ok | that is ok | that is fine | it's okay | that's okay
     en: all good | very well
     de: super | prima | perfekt | gut | genau | sehr gut | richtig | stimmt | sicher | guter plan | toll | wunderbar
-    de: klasse | alles gut
+    de: klasse | alles gut | weiter so | mach weiter so | machen sie weiter so | so weiter
     fr: parfait | bien | exactement | très bien | bon | génial | c'est exact
     es: perfecto | bueno | muy bien | exacto | correcto | cierto | excelente | buen plan | todo bien
     it: perfetto | bene | ottimo | benissimo | esatto | giusto | corretto | sicuro | perfettamente
@@ -258,7 +310,7 @@ WORDS: Mapping[Kind, str] = {
     ko: 좋네요 | 맞아 | 맞습니다 | 좋은계획
     sv: bra
     da: fint
-    pl: świetnie | pewnie | bardzo dobrze | dokładnie
+    pl: świetnie | pewnie | bardzo dobrze | dokładnie | tak dalej
     xx: 💯 | 👏
     cs: výborně | správně
     tr: doğru | aynen | iyi | güzel | harika | çok iyi | hadi | haydi
@@ -266,6 +318,7 @@ WORDS: Mapping[Kind, str] = {
     """,
     Kind.ACK: """
     en: got it | understood | noted | roger
+    en: copy that | yeah sure | sure yeah | yes so | yeah so
     de: verstanden | zur kenntnis genommen
     fr: compris | bien reçu | c'est noté | bien noté | entendu
     es: entendido | anotado | recibido
@@ -572,6 +625,7 @@ WORDS: Mapping[Kind, str] = {
     en: it's up to you | i hope so | you got it | oh really | i'd rather you did | already | if you think so
     en: could be | might be | we'll see | proved | rob | selva | do anything you want | well | if you insist
     en: if necessary | if possible | do as you please | as you please | suit yourself | don't care | oh sure | oh yeah
+    en: as discussed | as usual
     xx: 🤔 | 🤷 | 🙃 | 🙄 | 😂 | 😬
     de: vielleicht | weiß nicht | ich weiß nicht | mal sehen | warum nicht | naja | jein | eventuell
     de: von mir aus | ich glaube | ich denke | meinetwegen | kein problem | ja ja | keine ahnung | wenn du meinst
@@ -579,15 +633,19 @@ WORDS: Mapping[Kind, str] = {
     de: ich habe nichts dagegen | nicht schlecht | jaja | joa | kannst du machen | im prinzip | wird schon | schon
     de: ich bin mir nicht sicher | bin mir nicht sicher | egal | mir egal | mir ist es egal | sicher doch
     de: spricht nichts dagegen | na gut | kannst du so machen
+    de: mach's gut | mach es gut | wie besprochen
     fr: je pense | je crois | peut-être | pourquoi pas | bof | je ne sais pas | pas de problème | oui oui
     fr: je crois que oui | je pense que oui | je sais pas | comme tu veux | comme vous voulez | mouais | euh | pas mal
     fr: pas d'objection | aucune objection | fais ce que tu veux | ça dépend | je suppose
+    fr: allez salut | allez ciao | allez bonsoir
     es: como quieras | supongo | creo que sí | quizás | quizá | tal vez | por qué no | no sé | a lo mejor
     es: fallo | puede ser | puede que sí | supongo que sí | no lo sé | no estoy seguro | no estoy segura | depende
     es: no hay problema | no pasa nada | no está mal | haz lo que quieras | como quiera | me da igual | qué más da
+    es: vamos bien
     it: credo di sì | penso di sì | forse | perché no | non so | boh | se vuoi | magari | può darsi | non lo so
     it: non sono sicuro | non sono sicura | come vuoi | dipende | nessun problema | non c'è problema
     it: nessuna obiezione | non male | fai quello che vuoi | fai come vuoi | mah | suppongo | fa lo stesso
+    it: andiamo bene
     pt: acho que sim | talvez | por que não | não sei | quem sabe | pode ser | não tenho certeza | se quiser
     pt: como quiser | faça o que quiser | não há problema | tanto faz | nada contra | nada mal | suponho
     nl: misschien | waarom niet | misschien wel | ik denk het | ik denk van wel | ik weet het niet | weet niet
@@ -598,6 +656,7 @@ WORDS: Mapping[Kind, str] = {
     pl: może | czemu nie | nie wiem | chyba | być może | nie jestem pewien | nie jestem pewna | jak chcesz
     pl: jeśli chcesz | zależy | rób co chcesz | no tak | nieźle | nie ma problemu | nie ma sprawy
     pl: nie mam nic przeciwko | dlaczego nie
+    pl: i tak dalej
     cs: možná | proč ne | nevím | asi | žádný problém | není problém | jak chceš | nejsem si jistý
     ru: может быть | может | наверное | почему бы и нет | не знаю | возможно | ну да | да ну | как хочешь | наверно
     ru: думаю да | не уверен | не уверена | я не уверен | если хочешь | смотря как | хм | да ладно | почему нет
