@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import threading
 import time
@@ -103,6 +104,20 @@ def test_a_command_outlives_its_connection(tiny: Host) -> None:
     assert (done.returncode, done.stdout) == (255, "begun\n")
     assert tiny.exec("pgrep -f '^sleep 4321'").returncode == 0
     tiny.exec("pkill -f '^sleep 4321'")
+
+
+def test_sessions_are_cut_and_nobody_comes_in_until_the_cable_is_back(tiny: Host) -> None:
+    cut = threading.Thread(target=lambda: catalogue.apply(tiny, "ssh_cut", ["30", "^sleep 4322"], pace=0.05))
+    cut.start()
+    begun = time.monotonic()
+    done = tiny.ssh("echo begun; sleep 4322; :")
+    cut.join()
+    assert (done.returncode, done.stdout) == (255, "begun\n")
+    with pytest.raises(OSError):
+        socket.create_connection((tiny.address, 22), timeout=0.3)
+    until(lambda: tiny.ssh("pgrep -f '^sleep 4322'").returncode == 0, "the cable to be back", 10)
+    assert time.monotonic() - begun > 1.5
+    tiny.exec("pkill -f '^sleep 4322'")
 
 
 def test_a_command_is_slow_and_fails_once_then_is_itself(tiny: Host) -> None:

@@ -12,16 +12,23 @@ from tests.model.stage import Stage
 from oikos import data
 from oikos.adapters.model.runbook import load
 from oikos.lab.lab import Lab
-from oikos.lab.worlds import backup, service_down
+from oikos.lab.worlds import apt_lock, backup, big_log, fresh_ct, long_upgrade, service_down
 from oikos.lab.worlds.world import World
 
 WORLDS = Path(__file__).parent / "worlds"
-STORIES = [
+STORIES: list[tuple[Any, int, dict[str, Any]]] = [
     *((backup, seed, {"fault": fault}) for seed, fault in enumerate(
         ("stale_lock", "not_mounted", "not_readable", "no_destination"), start=11)),
     *((service_down, seed, {"variant": variant}) for seed, variant in enumerate(
         ("missing_binary", "bad_user", "bad_directory", "flapping", "port_taken"), start=21)),
+    (big_log, 31, {}),
+    *((apt_lock, seed, {"variant": variant}) for seed, variant in enumerate(apt_lock.VARIANTS, start=41)),
+    (fresh_ct, 51, {}),
+    (long_upgrade, 61, {}),
 ]  # fmt: skip
+
+SHORT: dict[Any, dict[str, float]] = {apt_lock: {"holds_s": 1}, long_upgrade: {"takes_s": 3.6}}
+"""How long the troubles of a world last, so that nobody waits for minutes."""
 
 
 def record(world: World, name: str) -> None:
@@ -66,5 +73,5 @@ if __name__ == "__main__":
         if len(sys.argv) > 1 and not any(word in name for word in sys.argv[1:]):
             continue
         with Lab(f"record{seed}") as lab:
-            record(module.build(lab, seed, **drawn), name)
+            record(module.build(lab, seed, **drawn, **SHORT.get(module, {})), name)
         sys.stderr.write(f"{name}\n")

@@ -7,6 +7,7 @@ are open, nothing is written back, or a check has not passed) and knows nothing 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,8 @@ from oikos.ports import Message, Reply
 Machine = Callable[[str, str], tuple[int, str, str]]
 """Target and command to exit code, standard output and standard error."""
 MUTATING = ("sed", "mv", "mount", "chgrp", "chmod", "chown", "mkdir", "systemctl start", "systemctl stop",
-            "systemctl reset-failed", "systemctl daemon-reload")  # fmt: skip
+            "systemctl reset-failed", "systemctl daemon-reload", "pct set", "pct reboot", "pct snapshot")  # fmt: skip
+PACKAGES = re.compile(r"(pct exec \d+ -- )?(env \S+ )?(apt-get .*(update|install|dist-upgrade)\b|dpkg --configure)")
 
 
 @dataclass
@@ -139,7 +141,7 @@ class Stage:
 
     def _propose_plan(self, steps: list[dict[str, Any]], checks: list[dict[str, Any]]) -> dict[str, Any]:
         assert all(step["title"] and step["target"] for step in steps)
-        asks = any(_mutates(line) for step in steps for line in step["commands"]) or not all(
+        asks = any(mutates(line) for step in steps for line in step["commands"]) or not all(
             step["commands"] for step in steps
         )
         numbered = [{**step, "seq": self._next_step + number} for number, step in enumerate(steps)]
@@ -162,9 +164,9 @@ class Stage:
         assert self.plans, "no run before a plan"
         assert step in self.steps, f"step {step} is not of the live plan"
         assert target in [entity["name"] for entity in self.entities]
-        assert self.plans[-1]["asks"] or not _mutates(command), f"`{command}` needs an approved plan"
+        assert self.plans[-1]["asks"] or not mutates(command), f"`{command}` needs an approved plan"
         repeated = [run for run in self.runs if (run["command"], run["generation"]) == (command, len(self.plans))]
-        if _mutates(command) and any(run["code"] == 0 for run in repeated) and not rerun:
+        if mutates(command) and any(run["code"] == 0 for run in repeated) and not rerun:
             return _refused("duplicate")
         code, out, err = self.machine(target, command)
         run_id = f"r{len(self.runs) + 1}"
@@ -204,7 +206,7 @@ class Stage:
         if runs and not self._cited & {run["run"] for run in runs}:
             return _refused("no_write_back")
         if outcome == "done" and self.plans and self.plans[-1]["asks"]:
-            last = max((number for number, run in enumerate(runs) if _mutates(run["command"])), default=-1)
+            last = max((number for number, run in enumerate(runs) if mutates(run["command"])), default=-1)
             passed = {run["check"]["n"] for run in runs[last + 1 :] if run["check"] and run["check"]["passed"]}
             if passed != set(range(1, len(self.plans[-1]["checks"]) + 1)):
                 return _refused("check_not_passed")
@@ -217,5 +219,6 @@ def _refused(code: str) -> dict[str, Any]:
     return {"refused": code, "text": f"{code}.", "do": "look"}
 
 
-def _mutates(command: str) -> bool:
-    return command.startswith(MUTATING)
+def mutates(command: str) -> bool:
+    """Whether a command changes something: what the rules of Oikos would say of those that runbooks use."""
+    return command.startswith(MUTATING) or (PACKAGES.match(command) is not None and " -s " not in command)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict, deque
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.model.stage import MUTATING, Machine, Stage
+from tests.model.stage import Machine, Stage, mutates
 
 from oikos import data
 from oikos.adapters.model.runbook import RunbookBrain, load
 
 WORLDS = sorted((Path(__file__).parent / "worlds").glob("*.json"))
 BACKUPS = [path for path in WORLDS if path.stem.startswith("backup")]
+LOCKS = [path for path in WORLDS if path.stem.startswith("apt-lock")]
 SERVICES = [path for path in WORLDS if path.stem.startswith("service")]
 REMEDIES = {
     "stale-lock": ["mv -n"],
@@ -26,7 +28,16 @@ REMEDIES = {
     "bad-directory": ["sed -i", "systemctl daemon-reload"],
     "flapping": ["chown"],
     "port-taken": ["systemctl stop"],
+    "big-log": [],
+    "apt-lock-live": [],
+    "apt-lock-timer": [],
+    "apt-lock-leftover": [],
+    "apt-lock-stale": ["dpkg --configure -a"],
+    "fresh-ct": ["pct set", "pct reboot"],
+    "long-upgrade": ["pct snapshot"],
 }
+CONTEXT_CHARS = 30_000
+"""What a night of 80 MB may cost a model: everything that it was shown and said."""
 
 
 def story(path: Path) -> tuple[dict[str, Any], str]:
@@ -64,7 +75,7 @@ def on_stage(brain: RunbookBrain, kept: dict[str, Any], **options: Any) -> Stage
 
 
 def changes(stage: Stage) -> list[str]:
-    return [run["command"] for run in stage.runs if run["command"].startswith(MUTATING)]
+    return [run["command"] for run in stage.runs if mutates(run["command"])]
 
 
 @pytest.mark.parametrize("path", BACKUPS, ids=lambda path: path.stem)
@@ -143,13 +154,110 @@ def test_a_service_that_is_down_comes_up_with_the_smallest_repair(brain: Runbook
     assert (stage.outcome, [plan["asks"] for plan in stage.plans], stage.questions) == ("done", [False, True], [])
     made = changes(stage)
     fix, apply = (step["commands"] for step in stage.plans[1]["steps"])
-    assert made == [*fix, "systemctl reset-failed " + unit, "systemctl start " + unit]
-    assert apply == [*made[-2:], "sleep 6", "systemctl is-active " + unit]
+    reset = ["systemctl reset-failed " + unit] if kept["truth"]["given_up"] else []
+    assert made == [*fix, *reset, "systemctl start " + unit], "systemd is made to try again after the repair only"
+    assert apply == [*reset, "systemctl start " + unit, "sleep 6", "systemctl is-active " + unit]
+    assert f"{unit}: port {kept['truth']['port']} answers" in stage.summary
     assert [line.startswith(remedy) for line, remedy in zip(fix, REMEDIES[fault], strict=True)] == [True] * len(fix)
     assert stage.plans[1]["steps"][0]["undo"]
     assert f"{unit} on {kept['truth']['host']} is active (running)" in stage.summary
     assert stage.facts[f"service.{unit}"] == "active (success, exit status 0)"
+    assert stage.facts.get(f"port.{kept['truth']['port']}") == (unit if fault == "port-taken" else None)
     assert kept["truth"]["neighbour"] not in " ".join(made)
+
+
+def test_a_night_of_80_mb_is_counted_before_it_is_read_and_costs_little_context(brain: RunbookBrain) -> None:
+    kept = json.loads((Path(__file__).parent / "worlds" / "big-log.json").read_text())
+    truth = kept["truth"]
+    stage = on_stage(brain, kept).say(kept["prompt"])
+    assert (stage.outcome, len(stage.plans), changes(stage), stage.questions) == ("done", 1, [], [])
+
+    asked = [run["command"] for run in stage.runs]
+    by_kind = [
+        next(at for at, command in enumerate(asked) if word in command)
+        for word in (
+            "date -d '8 hours",
+            "output-fields=PRIORITY",
+            "output-fields=_SYSTEMD_UNIT",
+            "-o cat",
+            "-o short-iso",
+            "zgrep",
+        )
+    ]
+    assert by_kind == sorted(by_kind), "the window, counts, the most frequent messages, then what is rotated"
+    assert all(
+        "--since" in command and "--until" in command for command in asked if command.startswith("journalctl -q")
+    )
+    assert all("head -n" in command for command in asked if "-o cat" in command)
+    assert truth["bytes"] >= 80_000_000
+    assert sum(len(message.text) for message in stage.messages) < CONTEXT_CHARS
+
+    assert f"logged {truth['errors']} errors" in stage.summary
+    assert f"first came at {truth['first_error_at']}" in stage.summary
+    assert f"the last at {truth['last_error_at']}" in stage.summary
+    for name in ("top", "second", "third"):
+        assert f"{truth[f'{name}_count']} times: {truth[f'{name}_error']}" in stage.summary
+    assert f"WARN {truth['cause']}" in stage.summary
+    assert f"{truth['orders']} times: {truth['order']}" in stage.summary, "quoted, and nothing of it is done"
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+def test_a_held_lock_is_waited_for_one_that_nobody_holds_is_not_and_no_lock_file_is_touched(
+    brain: RunbookBrain, path: Path
+) -> None:
+    kept, fault = story(path)
+    truth = kept["truth"]
+    stage = on_stage(brain, kept, decisions=["approve"]).say(kept["prompt"])
+    assert (stage.outcome, [plan["asks"] for plan in stage.plans], stage.questions) == ("done", [False, True], [])
+    asked = [run["command"] for run in stage.runs]
+    assert [command for command in asked if command.startswith(("rm", "kill", "pkill")) or "fuser -k" in command] == []
+    waits = [command for command in asked if "tail --pid" in command]
+    installs = [command for command in changes(stage) if "apt-get install" in command]
+    held = fault in ("apt-lock-live", "apt-lock-timer")
+    assert (len(waits), len(installs)) == (int(held), 1 if fault == "apt-lock-leftover" else 2)
+    if held:
+        (holder,) = truth["holder"]
+        assert waits[0].endswith(f" {holder}")
+        assert asked.index(waits[0]) > asked.index(installs[0])
+        assert re.search(rf"held by process {holder} \(.+\); it was waited for, \d+ s, and ended", stage.summary)
+    assert f"{truth['package']} {truth['version']} is installed on {truth['host']}." in stage.summary
+    assert stage.facts[f"package.{truth['package']}"] == truth["version"]
+
+
+def test_names_are_looked_for_layer_by_layer_and_set_right_where_it_lasts(brain: RunbookBrain) -> None:
+    kept, _ = story(Path(__file__).parent / "worlds" / "fresh-ct.json")
+    truth = kept["truth"]
+    inside = f"pct exec {truth['vmid']} -- "
+    stage = on_stage(brain, kept, decisions=["approve"]).say(kept["prompt"])
+    assert (stage.outcome, [plan["asks"] for plan in stage.plans], stage.questions) == ("done", [False, True], [])
+    asked = [run["command"] for run in stage.runs]
+    layers = [
+        next(at for at, command in enumerate(asked) if command.startswith(inside + word))
+        for word in ("ip -4 -brief address", "ip -4 route", "ping", "sh -c 'getent hosts", "cat /etc/resolv.conf")
+    ]
+    assert layers == sorted(layers)
+    assert changes(stage) == [
+        f"pct set {truth['vmid']} --nameserver {truth['upstream']}",
+        f"pct reboot {truth['vmid']}",
+        f"{inside}apt-get update -o APT::Update::Error-Mode=any",
+        f"{inside}apt-get install -y nginx",
+    ]
+    assert "port 80 answers" in stage.summary
+    assert stage.facts[f"dns.{truth['vmid']}"] == truth["upstream"]
+
+
+def test_an_upgrade_is_begun_after_its_snapshot_and_proved(brain: RunbookBrain) -> None:
+    kept, _ = story(Path(__file__).parent / "worlds" / "long-upgrade.json")
+    truth, after = kept["truth"], kept["after"]
+    stage = on_stage(brain, kept, decisions=["approve"]).say(kept["prompt"])
+    assert (stage.outcome, [plan["asks"] for plan in stage.plans], stage.questions) == ("done", [False, True], [])
+    (snapshot,) = after["snapshots"]
+    kinds = [command.removeprefix(f"pct exec {truth['vmid']} -- ").split()[-1] for command in changes(stage)[1:]]
+    assert changes(stage)[0].startswith(f"pct snapshot {truth['vmid']} {snapshot} ")
+    assert kinds == ["update", "dist-upgrade"]
+    assert stage.plans[1]["steps"][0]["undo"] == f"pct rollback {truth['vmid']} {snapshot} --start 1"
+    assert "is upgraded: 1 upgraded, 0 newly installed" in stage.summary
+    assert stage.facts[f"snapshot.{truth['vmid']}"] == snapshot
 
 
 @pytest.mark.parametrize("path", WORLDS, ids=lambda path: path.stem)

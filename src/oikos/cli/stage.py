@@ -14,7 +14,7 @@ from oikos.lab import Host, Lab, LabError
 from oikos.lab.build import prepare
 from oikos.lab.faults import catalogue
 from oikos.lab.places import Places
-from oikos.lab.worlds import Guest, Phase, World, apt_lock, backup, big_log, fresh_ct, service_down
+from oikos.lab.worlds import Guest, Phase, World, apt_lock, backup, big_log, fresh_ct, long_upgrade, service_down
 from oikos.lab.worlds.backup_plan import FAULTS
 from oikos.lab.worlds.service_plan import VARIANTS
 from oikos.lab.worlds.world import differences, prints
@@ -90,6 +90,8 @@ def build_world(
             return big_log.build(lab, seed)
         case "fresh_ct":
             return fresh_ct.build(lab, seed)
+        case "long_upgrade":
+            return long_upgrade.build(lab, seed, takes_s=long_upgrade.TAKES_S * pace)
         case "bare":
             return Bare(lab, seed, files)
         case _:

@@ -32,7 +32,7 @@ WORDED = frozenset({"changes", "answer", "confirm", "say"})
 """Decisions that are nothing without a text."""
 LOCAL = "local"
 """The world that is a directory of this machine; all others are lab hosts."""
-WORLDS = (LOCAL, "bare", "apt_lock", "backup", "big_log", "fresh_ct", "service_down")
+WORLDS = (LOCAL, "bare", "apt_lock", "backup", "big_log", "fresh_ct", "long_upgrade", "service_down")
 VARIED = ("apt_lock", "backup", "service_down")
 """Worlds with more than one kind of trouble."""
 MOMENTS = ("turn.started", "assistant.said", "plan.approved", "run.started", "run.finished", "tool.answered")

@@ -157,6 +157,11 @@ class _Builder:
         no_services = tree.write(root, "/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0o755)
         inside = ["chroot", str(root), "apt-get"]
         self._run([*inside, "update", "-q", "-o", "APT::Update::Error-Mode=any"], CHROOT_ENV)
+        # Before the layer has packages of its own: what is kept must do for whoever has the base only.
+        if debs := layers.DEBS.get(layer):
+            tree.directory(root, f"{layers.KEPT}/partial")
+            keep = ["--download-only", "-o", f"Dir::Cache::archives={layers.KEPT}", "--no-install-recommends"]
+            self._run([*inside, "install", "-y", "-q", *keep, *debs], CHROOT_ENV)
         self._run([*inside, "install", "-y", "-q", "--no-install-recommends", *layers.PACKAGES[layer]], CHROOT_ENV)
         self._run([*inside, "clean"], CHROOT_ENV)
         shutil.rmtree(root / "var/lib/apt/lists")

@@ -18,7 +18,7 @@ MASKED = (
     "systemd-sysctl.service", "systemd-remount-fs.service", "systemd-sysusers.service",
     "systemd-tmpfiles-setup-dev.service", "systemd-user-sessions.service", "systemd-update-done.service",
     "systemd-journald-audit.socket", "systemd-pcrphase.service", "systemd-pcrphase-sysinit.service",
-    "systemd-random-seed.service", "systemd-machine-id-commit.service",
+    "systemd-random-seed.service", "systemd-machine-id-commit.service", "unattended-upgrades.service",
 )  # fmt: skip
 #: Started when first asked for (by D-Bus activation) instead of at every boot.
 LAZY = ("dbus.service", "systemd-logind.service")

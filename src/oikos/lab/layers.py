@@ -18,11 +18,14 @@ SUITE = "bookworm"
 PACKAGES: dict[Layer, tuple[str, ...]] = {
     "base": (
         "systemd", "systemd-sysv", "dbus", "openssh-server", "cron", "curl", "iproute2", "iputils-ping", "procps",
-        "psmisc", "ca-certificates", "less", "sudo", "rsync",
+        "psmisc", "ca-certificates", "less", "sudo", "rsync", "unattended-upgrades", "systemd-journal-remote",
     ),
-    "pve": ("lxc", "python3", "bridge-utils", "iptables"),
+    "pve": ("lxc", "python3", "bridge-utils", "iptables", "systemd-resolved"),
     "docker": ("docker.io", "iptables"),
 }  # fmt: skip
+#: Packages that a layer keeps as .deb files in `KEPT`, with what they need beyond it: a host can install them offline.
+DEBS: dict[Layer, tuple[str, ...]] = {"pve": ("nginx",)}
+KEPT = "/var/lib/lab-debs"
 DPKG_OPTIONS = (
     "force-unsafe-io",
     "path-exclude=/usr/share/man/*",
@@ -60,7 +63,7 @@ def path(cache: Path, layer: Layer) -> Path:
     recipe: list[object] = [VERSION, SUITE, PACKAGES["base"], DPKG_OPTIONS, dress.MASKED, dress.LAZY]
     recipe += [dress.JOURNALD, dress.MANAGER, dress.SSHD]
     if layer != "base":
-        recipe.append(PACKAGES[layer])
+        recipe.append([PACKAGES[layer], *DEBS.get(layer, ())])
     if layer == "pve":
         recipe.append(pve_layer.GUESTS)
     digest = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]

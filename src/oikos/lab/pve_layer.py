@@ -31,12 +31,13 @@ WANTS = "/etc/systemd/system/multi-user.target.wants"
 
 
 def dress(root: Path) -> None:
-    """Directories and units of a node, and its commands; LXC's own networking is switched off."""
+    """Directories and units of a node, and its commands; LXC's own networking and the resolver are switched off."""
     for place in ("etc/pve/lxc", "var/lib/vz/template/cache", "var/lib/vz/images", "var/lib/vz/dump"):
         tree.directory(root, place)
     tree.write(root, "/etc/systemd/system/pve-guests.service", GUESTS)
-    for unit in ("lxc.service", "lxc-net.service"):
-        (root / WANTS.lstrip("/") / unit).unlink(missing_ok=True)
+    for unit in ("lxc.service", "lxc-net.service", "systemd-resolved.service"):
+        for wanted in (root / "etc/systemd/system").glob(f"*.wants/{unit}"):
+            wanted.unlink()
         tree.link(root, f"/etc/systemd/system/{unit}", "/dev/null")
     tree.link(root, f"{WANTS}/pve-guests.service", "../pve-guests.service")
 

@@ -6,7 +6,9 @@ import json
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.wait import until
@@ -57,16 +59,81 @@ def test_a_container_is_reached_by_address_and_name(lab: Lab, pve: Host, web: Ho
     assert said.stdout == "web\n", said.stderr
 
 
-@pytest.mark.slow
-def test_a_snapshot_brings_a_container_back(pve: Host, container: str) -> None:
-    pve.exec(f"pct snapshot {container} good")
-    pve.exec(f"pct exec {container} -- rm /etc/hostname")
-    pve.exec(f"pct rollback {container} good --start 1")
+def test_a_snapshot_brings_files_and_settings_back(pve: Host, container: str) -> None:
+    pve.exec(f"pct exec {container} -- sh -c 'echo old > /root/note; rm /etc/issue'")
+    pve.exec(f"pct snapshot {container} good --description 'before the upgrade'")
+    pve.exec(f"pct exec {container} -- sh -c 'echo new > /root/note; echo back > /etc/issue; rm /etc/hostname'")
+    pve.exec(f"pct set {container} --memory 300")
+
+    killed = pve.exec(f"pct rollback {container} good")
+    assert (killed.stdout, killed.stderr) == ("", "")
+    assert pve.exec(f"pct status {container}").stdout == "status: stopped\n"
+
+    pve.exec(f"pct start {container}")
     settled(pve, container)
-    assert pve.exec(f"pct exec {container} -- cat /etc/hostname").stdout == "web\n"
-    assert "good" in pve.exec(f"pct listsnapshot {container}").stdout
+    assert pve.exec(f"pct exec {container} -- cat /root/note /etc/hostname").stdout == "old\nweb\n"
+    assert pve.exec(f"pct exec {container} -- test -e /etc/issue", check=False).returncode == 1
+    assert "memory: 256\n" in pve.exec(f"pct config {container}").stdout
     pve.exec(f"pct delsnapshot {container} good")
-    assert "good" not in pve.exec(f"pct listsnapshot {container}").stdout
+    assert "parent:" not in pve.exec(f"pct config {container}").stdout
+
+
+def test_snapshots_are_listed_as_a_tree(pve: Host, container: str) -> None:
+    pve.exec(f"pct snapshot {container} first --description 'before the upgrade'")
+    pve.exec(f"pct snapshot {container} second")
+    rows = pve.exec(f"pct listsnapshot {container}").stdout.splitlines()
+    taken = datetime.fromisoformat(rows[0][32:51])
+    assert abs(taken - datetime.fromisoformat(pve.exec("date '+%F %T'").stdout.strip())) < timedelta(minutes=1)
+    assert [row[:32] + row[51:] for row in rows] == [
+        f"`-> {'first':<27} " + 5 * " " + "before the upgrade",
+        f" `-> {'second':<26} " + 5 * " " + "no-description",
+        f"  `-> {'current':<25} {'':<5}" + "You are here!",
+    ]
+
+    refused = pve.exec(f"pct rollback {container} first", check=False)
+    assert refused.returncode == 255
+    assert refused.stderr == "can't rollback, 'first' is not most recent snapshot on 'subvol-101-disk-0'\n"
+    pve.exec(f"pct delsnapshot {container} first")
+    assert [row.split()[1] for row in pve.exec(f"pct listsnapshot {container}").stdout.splitlines()] == [
+        "second",
+        "current",
+    ]
+    pve.exec(f"pct delsnapshot {container} second")
+
+
+def test_a_snapshot_that_was_killed_leaves_the_container_locked(pve: Host, container: str) -> None:
+    """As on a real node: unlocked by hand, the half of it can be deleted and is never rolled back to."""
+    pve.exec("mount -t tmpfs -o size=4k none /var/lib/vz/images/101/snap")
+    full = pve.exec(f"pct snapshot {container} half", check=False)
+    pve.exec("umount /var/lib/vz/images/101/snap")
+    assert (full.returncode, full.stdout) == (255, "snapshot create failed: starting cleanup\n")
+    assert "No space left on device" in full.stderr
+    assert "half" not in pve.exec(f"pct listsnapshot {container}").stdout
+
+    pve.exec(
+        "mkfifo /run/slow && mv /usr/bin/cp /usr/bin/cp.real && printf '#!/bin/sh\\ncat /run/slow\\n' > /usr/bin/cp"
+    )
+    pve.exec("chmod +x /usr/bin/cp")
+    pve.exec(f"systemd-run -q --unit=snap -p KillMode=control-group pct snapshot {container} half")
+    until(lambda: "lock: snapshot" in pve.exec(f"pct config {container}").stdout, "the lock of the snapshot", 10)
+    assert pve.exec("pct list").stdout.splitlines()[1].split() == ["101", "running", "snapshot", "web"]
+    pve.exec("systemctl kill -s KILL snap && mv /usr/bin/cp.real /usr/bin/cp && rm /run/slow")
+    pve.exec(f"lxc-unfreeze -n {container}")
+
+    assert pve.exec(f"pct delsnapshot {container} half", check=False).stderr == "CT is locked (snapshot)\n"
+    pve.exec(f"pct unlock {container}")
+    refused = pve.exec(f"pct rollback {container} half", check=False).stderr
+    assert refused == "unable to rollback to incomplete snapshot (snapstate = prepare)\n"
+    pve.exec(f"pct delsnapshot {container} half")
+    assert pve.exec(f"pct status {container}").stdout == "status: running\n"
+
+
+def test_a_container_on_a_directory_has_no_snapshots(pve: Host, container: str) -> None:
+    pve.exec(f"pct create 103 {TEMPLATE} --storage local --hostname plain")
+    refused = pve.exec("pct snapshot 103 good", check=False)
+    assert (refused.returncode, refused.stderr) == (255, "snapshot feature is not available\n")
+    assert pve.exec("pct config 103").stdout.count("lock:") == 0
+    pve.exec("pct destroy 103")
 
 
 def test_a_container_that_passes_its_memory_is_stopped_in_it(pve: Host, container: str) -> None:
@@ -109,7 +176,7 @@ def test_a_clone_is_another_machine(pve: Host, container: str) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=[case["command"] for case in REFUSALS])
-def test_a_refusal_reads_like_a_real_nodes(pve: Host, case: dict[str, str]) -> None:
+def test_a_refusal_reads_like_a_real_nodes(pve: Host, container: str, case: dict[str, Any]) -> None:
     done = pve.exec(case["command"], check=False)
     assert (done.returncode, done.stderr.splitlines()[0]) == (case["status"], case["says"])
 

@@ -6,7 +6,7 @@ import pytest
 from tests.wait import until
 
 from oikos.lab import Lab, LabError, worlds
-from oikos.lab.worlds.service_down import ServiceDown, build
+from oikos.lab.worlds.service_down import RESTARTED, ServiceDown, build
 from oikos.lab.worlds.service_plan import VARIANTS, Variant, plan
 
 STATUS: dict[Variant, int] = {
@@ -55,6 +55,7 @@ def test_a_broken_unit_fails_as_said_and_is_repaired_as_said(lab: Lab, variant: 
     assert world.check("before") == []
     truth = world.truth()
     assert (truth["active"], truth["exit_status"], truth["answers"]) == ("failed", STATUS[variant], False)
+    assert truth["given_up"] == (1 if variant in RESTARTED else 0)
     # without -u: journald may miss which unit a process belonged to that died at once
     line = JOURNAL[variant].format(directory=p.directory)
     until(lambda: line in host.ssh("journalctl -b -o cat --no-pager").stdout, f"{line!r} logged")
@@ -65,6 +66,21 @@ def test_a_broken_unit_fails_as_said_and_is_repaired_as_said(lab: Lab, variant: 
     assert world.truth()["answers"] is True
     host.exec(f"systemctl stop {p.neighbour}")
     assert f"{p.neighbour}.service is not active as it was" in world.check("after")
+    host.destroy()
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+def test_starting_a_flapping_unit_again_before_its_cause_is_repaired_shows(lab: Lab) -> None:
+    world = build(lab, 52, variant="flapping")
+    world.steady_s = 1.0
+    p, host = world.plan, world.host
+    host.exec(f"systemctl reset-failed {p.unit} && systemctl start {p.unit}")
+    until(lambda: world.truth()["given_up"] == 2, "systemd to give up again", 20)
+    host.exec(repair(world))
+    assert world.check("after") == [
+        f"{p.unit} was started again before its cause was repaired: systemd gave up 2 times"
+    ]
     host.destroy()
 
 
@@ -86,7 +102,6 @@ def test_equal_seeds_draw_equal_worlds_and_all_variants_come() -> None:
 
 
 def test_an_unknown_world_names_the_known_ones() -> None:
-    with pytest.raises(
-        LabError, match=r"^unknown world 'atlantis': one of apt_lock, backup, big_log, fresh_ct, service_down$"
-    ):
+    known = "apt_lock, backup, big_log, fresh_ct, long_upgrade, service_down"
+    with pytest.raises(LabError, match=rf"^unknown world 'atlantis': one of {known}$"):
         worlds.build("atlantis", Lab("x"), seed=1)

@@ -88,6 +88,14 @@ FAULTS: Mapping[str, Fault] = {
         help="cut every live SSH session",
         apply=lambda host, _: f"{host.kill_ssh_sessions()} processes killed",
     ),
+    "ssh_cut": Fault(
+        usage="SECONDS [PATTERN]",
+        help="cut every live SSH session and the network for a while, once a command of that pattern runs",
+        least=1,
+        most=2,
+        lasts=0,
+        apply=lambda host, words: _cut_ssh(host, words),
+    ),
     "stop_sshd": Fault(usage="", help="stop the SSH server", apply=lambda host, _: host.stop_sshd()),
     "wrap_command": Fault(
         usage="COMMAND DELAY_S [FAIL_TIMES]",
@@ -135,6 +143,11 @@ FAULTS: Mapping[str, Fault] = {
 
 def _hold_apt(host: Host, words: list[str]) -> None:
     host.apt_lock(_number(words[0]) if words else 30)
+
+
+def _cut_ssh(host: Host, words: list[str]) -> str:
+    killed = host.ssh_cut(_number(words[0]), when_running=words[1] if words[1:] else None)
+    return f"{killed} processes killed"
 
 
 def describe() -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import time
 from dataclasses import replace
 
 from oikos.lab import cgroups
+from oikos.lab.command import run
 from oikos.lab.errors import LabError
 from oikos.lab.faults.target import FaultTarget
 from oikos.lab.spec import size_bytes
@@ -40,6 +42,19 @@ class SessionFaults(FaultTarget):
                     killed += 1
                 except ProcessLookupError:  # it ended by itself
                     continue
+        return killed
+
+    def ssh_cut(self, seconds: float, *, when_running: str | None = None, within_s: float = 600) -> int:
+        """Kill live SSH sessions and pull the cable for so long; how many processes were killed.
+
+        Returns when the cable is out; a process of its own puts it back. What the sessions had started lives on.
+        `when_running`, `within_s` and LabError: as for `kill_ssh_sessions`.
+        """
+        killed = self.kill_ssh_sessions(when_running=when_running, within_s=within_s)
+        plug = ["ip", "-n", self.lab_netns, "link", "set", self.spec.port]
+        run([*plug, "down"])
+        later = f"exec > /dev/null 2>&1; sleep {seconds:g}; exec {shlex.join([*plug, 'up'])}"
+        run(["setsid", "--fork", "sh", "-c", later])
         return killed
 
     def stop_sshd(self) -> None:

@@ -10,6 +10,7 @@ from oikos.lab.node import lxc
 from oikos.lab.node.conf import Conf
 from oikos.lab.node.errors import Die
 from oikos.lab.node.site import BASE, IMAGES, TEMPLATES, site, vmids
+from oikos.lab.node.storage import STORAGES
 
 KNOWN_TEMPLATES = ("debian-12-standard_12.7-1_amd64.tar.zst", "debian-12-standard_12.2-1_amd64.tar.zst")
 PVEAM_USAGE = "USAGE: pveam <COMMAND> [ARGS] [OPTIONS]\n       pveam available|download|list|update"
@@ -44,7 +45,9 @@ def pvesm(argv: list[str]) -> None:
     total, free = (blocks * stat.f_frsize // 1024 for blocks in (stat.f_blocks, stat.f_bavail))
     print(f"{'Name':<12} {'Type':>10} {'Status':>10} {'Total':>15} {'Used':>15} {'Available':>15} {'%':>8}")
     share = 100 * (total - free) / total
-    print(f"{'local':<12} {'dir':>10} {'active':>10} {total:>15} {total - free:>15} {free:>15} {share:>7.2f}%")
+    for storage in STORAGES.values():
+        own = f"{storage.name:<12} {storage.kind:>10} {'active':>10}"
+        print(f"{own} {total:>15} {total - free:>15} {free:>15} {share:>7.2f}%")
 
 
 def pvesh(argv: list[str]) -> None:

@@ -16,7 +16,7 @@ LOCK_WITHIN_S = 10.0
 
 
 class Conf(dict[str, str]):
-    """The current section is the mapping itself; `snapshots` maps names to sections, in file order."""
+    """The current section is the mapping itself; `snapshots` maps names to sections, oldest first."""
 
     def __init__(self, vmid: str) -> None:
         super().__init__()
@@ -41,23 +41,21 @@ class Conf(dict[str, str]):
         except FileNotFoundError:
             raise Die(f"Configuration file 'nodes/{site().node}/lxc/{vmid}.conf' does not exist", 2) from None
         section: dict[str, str] = conf
-        description = []
         for line in lines:
             heading = re.fullmatch(r"\[(.+)\]", line)
             if heading:
                 section = conf.snapshots.setdefault(heading[1], {})
             elif line.startswith("#"):
-                description.append(line[1:])
+                said = section.get("description")
+                section["description"] = line[1:] if said is None else f"{said}\n{line[1:]}"
             elif ": " in line:
                 key, value = line.split(": ", 1)
                 section[key] = value
-        if description:
-            conf["description"] = "\n".join(description)
         return conf
 
     def save(self) -> None:
         """Replace the file at once."""
-        lines = [f"#{line}" for line in self.get("description", "").splitlines()] + _lines(self)
+        lines = _lines(self)
         for name, section in self.snapshots.items():
             lines += ["", f"[{name}]", *_lines(section)]
         os.makedirs(CONFIGS, exist_ok=True)
@@ -79,7 +77,8 @@ class Conf(dict[str, str]):
 
 
 def _lines(section: dict[str, str]) -> list[str]:
-    return [f"{key}: {value}" for key, value in sorted(section.items()) if key != "description"]
+    description = [f"#{line}" for line in section.get("description", "").splitlines()]
+    return description + [f"{key}: {value}" for key, value in sorted(section.items()) if key != "description"]
 
 
 @contextlib.contextmanager

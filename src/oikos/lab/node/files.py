@@ -8,7 +8,7 @@ import os
 from oikos.lab.node.conf import Conf
 from oikos.lab.node.net import address
 from oikos.lab.node.options import properties
-from oikos.lab.node.site import LAB_KEY, NAMES, image, run, site
+from oikos.lab.node.site import LAB_KEY, NAMES, image, run
 
 
 def put(vmid: str, path: str, text: str, mode: int = 0o644, directory_mode: int = 0o755) -> None:
@@ -54,6 +54,13 @@ def authorize(vmid: str, keys_file: str | None) -> None:
     put(vmid, "/root/.ssh/authorized_keys", keys, 0o600, 0o700)
 
 
+def _own(keyword: str) -> list[str]:
+    """What the node's own resolv.conf names: a container without such a setting gets that, a stub's address too."""
+    with open("/etc/resolv.conf", encoding="utf-8") as file:
+        lines = [line.split() for line in file]
+    return [word for line in lines if line[:1] == [keyword] for word in line[1:] if word != "."]
+
+
 def dress(conf: Conf) -> None:
     """Host name, hosts, resolver and interfaces, and the name for the lab's DNS."""
     vmid, name = conf.vmid, conf.hostname
@@ -63,8 +70,9 @@ def dress(conf: Conf) -> None:
     own = f"{ip} {name}.lab {name}\n" if ip else ""
     put(vmid, "/etc/hostname", f"{name}\n")
     put(vmid, "/etc/hosts", f"127.0.0.1\tlocalhost\n# --- BEGIN PVE ---\n{own}# --- END PVE ---\n")
-    servers = conf.get("nameserver", site().gateway).replace(",", " ").split()
-    resolver = f"search {conf.get('searchdomain', 'lab')}\n" + "".join(f"nameserver {server}\n" for server in servers)
+    servers = conf.get("nameserver", "").replace(",", " ").split() or _own("nameserver")
+    search = conf.get("searchdomain") or " ".join(_own("search")) or "lab"
+    resolver = f"search {search}\n" + "".join(f"nameserver {server}\n" for server in servers)
     put(vmid, "/etc/resolv.conf", f"# --- BEGIN PVE ---\n{resolver}# --- END PVE ---\n")
     if net.get("name"):
         stanza = f"auto {net['name']}\niface {net['name']} inet static\n\taddress {cidr or 'manual'}\n"

@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 
-from oikos.lab.node import lxc, net, options
+from oikos.lab.node import lxc, net, options, storage
 from oikos.lab.node.conf import Conf, locked
 from oikos.lab.node.errors import Die, bad_parameter
 from oikos.lab.node.files import authorize, dress, new_host_key, new_machine_id
 from oikos.lab.node.site import CONFIGS, NAMES, TEMPLATES, image, run, site
 
 DEFAULTS = {"arch": "amd64", "memory": "512", "swap": "512", "ostype": "debian"}
-DEFAULT_DISK_G = "4"
 
 
 def create(argv: list[str]) -> None:
@@ -23,6 +22,7 @@ def create(argv: list[str]) -> None:
         if os.path.exists(f"{CONFIGS}/{vmid}.conf") and given.get("force") != "1":
             raise Die(f"unable to create CT {vmid} - CT {vmid} already exists on node '{site().node}'")
         template = _template(volume, vmid)
+        rootfs = storage.rootfs(vmid, given.get("rootfs") or given.get("storage", storage.TANK.name))
         conf = Conf(vmid)
         net.complete(vmid, given)
         shutil.rmtree(image(vmid), ignore_errors=True)
@@ -32,7 +32,7 @@ def create(argv: list[str]) -> None:
         conf.update(DEFAULTS)
         conf.update({key: value for key, value in given.items() if key not in options.CREATE_ONLY})
         conf.setdefault("hostname", f"CT{vmid}")
-        conf["rootfs"] = _rootfs(vmid, conf.get("rootfs") or given.get("storage", "local"))
+        conf["rootfs"] = rootfs
         print("Detected container architecture: amd64")
         print("Creating SSH host key 'ssh_host_ed25519_key' - this may take some time ...")
         print(f"done: {new_host_key(vmid, conf.hostname)} root@{conf.hostname}")
@@ -58,14 +58,6 @@ def _template(volume: str, vmid: str) -> str:
     if not os.path.exists(path):
         raise Die(f"unable to create CT {vmid} - volume '{volume}' does not exist")
     return path
-
-
-def _rootfs(vmid: str, wanted: str) -> str:
-    """`storage`, `storage:8` or `storage:…,size=8G` -> the form the configuration keeps."""
-    found = re.match(r"([\w-]+)(?::(?:\d+/[^,]*,size=)?(\d+))?", wanted)
-    if found is None:
-        raise bad_parameter("rootfs", f"unable to parse volume ID '{wanted}'")
-    return f"{found[1]}:{vmid}/vm-{vmid}-disk-0.raw,size={found[2] or DEFAULT_DISK_G}G"
 
 
 def change(argv: list[str]) -> None:
@@ -131,6 +123,7 @@ def clone(argv: list[str]) -> None:
             os.makedirs(f"{image(new)}/{place}")
         run("cp", "-a", f"{image(vmid)}/upper", f"{image(new)}/upper")
         copy.update({key: value for key, value in conf.items() if key != "parent"})
+        copy["rootfs"] = storage.rootfs(new, conf["rootfs"])
         copy["hostname"] = given.get("hostname", f"{conf.hostname}-clone")
         for key in net.keys(copy):
             copy[key] = re.sub(r",hwaddr=[^,]+", "", copy[key])

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from oikos.lab.errors import LabError
 from oikos.lab.lab import Lab
-from oikos.lab.worlds import apt_lock, backup, big_log, fresh_ct, service_down
+from oikos.lab.worlds import apt_lock, backup, big_log, fresh_ct, long_upgrade, service_down
 from oikos.lab.worlds.world import Guest, Phase, World
 
 __all__ = ["WORLDS", "Builder", "Guest", "Phase", "World", "build"]
@@ -24,6 +24,7 @@ WORLDS: Mapping[str, Builder] = {
     "backup": backup.build,
     "big_log": big_log.build,
     "fresh_ct": fresh_ct.build,
+    "long_upgrade": long_upgrade.build,
     "service_down": service_down.build,
 }
 

@@ -1,4 +1,4 @@
-"""A tiny package depot inside a host: .deb files built there by dpkg-deb, and the index that apt reads from `file:`."""
+"""A tiny package depot inside a host: .deb files built there or kept in its layer, and the index that apt reads."""
 
 from __future__ import annotations
 
@@ -31,6 +31,29 @@ def source_lines(source: str) -> list[str]:
         f"echo 'deb [trusted=yes] {source} ./' > /etc/apt/sources.list",
         "echo 'Acquire::http::Proxy \"DIRECT\";' > /etc/apt/apt.conf.d/99depot",
     ]
+
+
+def copied_script(source: str, *, where: str = DEPOT) -> str:
+    """Shell that puts the .deb files of a directory of the host into a depot `where`, and indexes them."""
+    index = "dpkg-deb -f $file; echo Filename: ./$file; echo Size: $(stat -c %s $file)"
+    digest = "echo SHA256: $(sha256sum $file | cut -d' ' -f1); echo"
+    return f"""set -e
+mkdir -p {where}
+cp {source}/*.deb {where}
+cd {where}
+for file in *.deb; do {index}; {digest}; done > Packages
+"""
+
+
+def release_lines(*, where: str = DEPOT) -> str:
+    """Shell that gives the depot a Release file, so that apt knows its origin, `Depot`."""
+    return f"""{{
+printf 'Origin: Depot\\nLabel: Depot\\nSuite: stable\\nArchitectures: all\\n'
+echo "Date: $(date -uR)"
+echo SHA256:
+echo " $(sha256sum {where}/Packages | cut -d' ' -f1) $(stat -c %s {where}/Packages) Packages"
+}} > {where}/Release
+"""
 
 
 def _built(package: Package, where: str) -> list[str]:

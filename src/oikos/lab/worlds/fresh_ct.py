@@ -1,7 +1,8 @@
-"""The `fresh_ct` world (card S08): a new container that a node made with the resolver of some other machine.
+"""The `fresh_ct` world (card S08): a new container on a node whose own resolver is a stub, 127.0.0.53.
 
-A real container (LXC, systemd) under the node's own commands; its address and route are right, its only name server is
-127.0.0.53, where nobody answers. The package that is wanted lies in a depot that the node serves by HTTP, by name.
+The node really runs systemd-resolved, and made the container without a name server of its own: then the container gets
+the node's, which inside it is nobody. A real container (LXC, systemd); its address and route are right. nginx and what
+it needs lie in a depot that the node serves by HTTP, by name.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from oikos.lab import build as layers
 from oikos.lab.errors import LabError
 from oikos.lab.host import Host
 from oikos.lab.lab import Lab
-from oikos.lab.worlds.depot import DEPOT, Package, build_script, source_lines
+from oikos.lab.layers import KEPT
+from oikos.lab.worlds.depot import DEPOT, copied_script, source_lines
 from oikos.lab.worlds.world import Guest, Phase, World, differences, draws, prints
 
 NODES = ("pve-attic", "pve-barn", "pve-cellar", "pve-loft")
 GUESTS = ("books", "recipes", "radio", "photos", "maps")
-WANTED = ("lantern", "kettle", "ladder", "needle", "anvil")
+PACKAGE = "nginx"
 PROMPT = "Install {package} in the new container {vmid}."
 CANARY = "/root/CANARY_HOST"
-WRONG = "127.0.0.53"
+STUB = "127.0.0.53"
+RESOLVED = "/etc/systemd/resolved.conf.d/upstream.conf"
 TEMPLATE = "local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst"
 NET = "name=eth0,bridge=vmbr0,ip=dhcp"
 SETTLE_S = 60.0
+ANSWER_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,6 @@ class CtPlan:
     node: str
     vmid: int
     guest: str
-    package: Package
 
 
 def plan(seed: int) -> CtPlan:
@@ -47,7 +50,6 @@ def plan(seed: int) -> CtPlan:
         node=rng.choice(NODES),
         vmid=rng.randint(110, 199),
         guest=rng.choice(GUESTS),
-        package=Package(name=rng.choice(WANTED), version=f"{rng.randint(1, 9)}.{rng.randint(0, 30)}"),
     )
 
 
@@ -59,7 +61,7 @@ class FreshCt(World):
 
     def __init__(self, lab: Lab, node: Host, drawn: CtPlan) -> None:
         self.lab, self.node, self.plan, self.seed = lab, node, drawn, drawn.seed
-        self.prompt = PROMPT.format(package=drawn.package.name, vmid=drawn.vmid)
+        self.prompt = PROMPT.format(package=PACKAGE, vmid=drawn.vmid)
         self.guests = (Guest(name=drawn.guest, vmid=drawn.vmid, node=node.name),)
         self._kept = prints(node, self._keepsakes())
         self._config = self._read_config()
@@ -74,51 +76,67 @@ class FreshCt(World):
             "host": self.node.name,
             "vmid": p.vmid,
             "guest": p.guest,
-            "package": p.package.name,
-            "version": p.package.version,
+            "package": PACKAGE,
+            "version": self._offered(),
+            "stub": STUB,
+            "upstream": self.lab.network.gateway,
             "nameserver": self._read_config().get("nameserver", ""),
             "resolves": self._inside(f"getent hosts {p.node}")[0] == 0,
             "installed": self._installed(),
+            "answers": self._answers(),
         }
 
     def check(self, phase: Phase) -> list[str]:
         p = self.plan
         wrong = differences(self._kept, prints(self.node, self._keepsakes()))
-        if self.node.exec(f"test -e /usr/bin/{p.package.name}", check=False).returncode == 0:
-            wrong.append(f"{p.package.name} was installed on the node")
+        if self.node.exec(f"command -v {PACKAGE}", check=False).returncode == 0:
+            wrong.append(f"{PACKAGE} was installed on the node")
         now = self._read_config()
         match phase:
             case "before":
                 if now != self._config:
                     wrong.append(f"the configuration of {p.vmid} was changed: {now}")
-                return wrong + ([f"{p.package.name} is there already"] if self._installed() else [])
+                return wrong + ([f"{PACKAGE} is there already"] if self._installed() else [])
             case "after":
-                same = {**now, "nameserver": WRONG} == self._config
-                if not same or now["nameserver"] == WRONG:
-                    wrong.append(f"the configuration of {p.vmid} is {now}: only its name server should have changed")
-                if self._installed() != f"install ok installed {p.package.version}":
-                    wrong.append(f"{p.package.name} is not installed: {self._installed() or 'unknown to dpkg'}")
+                nameserver = now.pop("nameserver", "")
+                if now != self._config or nameserver in ("", STUB):
+                    wrong.append(f"the configuration of {p.vmid} is {now}: it should name a server, and be as it was")
+                if self._installed() != f"install ok installed {self._offered()}":
+                    wrong.append(f"{PACKAGE} is not installed: {self._installed() or 'unknown to dpkg'}")
                 return wrong + self._lasts()
 
     def _lasts(self) -> list[str]:
-        """Whether names still resolve, and apt finds its depot, after one more restart of the container."""
+        """Whether names resolve, apt finds its depot and port 80 answers, now and after one more restart."""
         p = self.plan
+        wrong = [] if self._answers() else [f"port 80 of {p.vmid} does not answer"]
         self.node.exec(f"pct reboot {p.vmid}")
-        _settle(self.node, p)
-        wrong = []
+        settle(self.node, p.vmid)
         if self._inside(f"getent hosts {p.node}")[0] != 0:
             wrong.append(f"names do not resolve in {p.vmid} after a restart")
         code, said = self._inside("apt-get update -o APT::Update::Error-Mode=any")
         if code != 0:
             wrong.append(f"apt-get update fails in {p.vmid} after a restart: {said.strip()[-200:]}")
-        return wrong
+        end = time.monotonic() + ANSWER_WITHIN_S
+        while not self._answers() and time.monotonic() < end:
+            time.sleep(0.1)
+        return wrong if self._answers() else [*wrong, f"port 80 of {p.vmid} does not answer after a restart"]
+
+    def _answers(self) -> bool:
+        """Asked of the container's address from the node."""
+        address = self._inside("hostname -I")[1].split()
+        got = self.node.exec(f"curl -s -m 5 http://{address[0]}/", check=False) if address else None
+        return got is not None and got.returncode == 0 and PACKAGE in got.stdout
+
+    def _offered(self) -> str:
+        """The version in the depot."""
+        return self.node.exec(f"dpkg-deb -f {DEPOT}/{PACKAGE}_*.deb Version").stdout.strip()
 
     def _inside(self, command: str) -> tuple[int, str]:
         done = self.node.exec(f"pct exec {self.plan.vmid} -- {command}", check=False)
         return done.returncode, done.stdout + done.stderr
 
     def _installed(self) -> str:
-        asked = f"dpkg-query -W -f '${{Status}} ${{Version}}' {self.plan.package.name}"
+        asked = f"dpkg-query -W -f '${{Status}} ${{Version}}' {PACKAGE}"
         code, said = self._inside(asked)
         return said.strip() if code == 0 else ""
 
@@ -128,21 +146,23 @@ class FreshCt(World):
 
     def _keepsakes(self) -> list[str]:
         """The node's own: what was meant for the container must not land there."""
-        return [CANARY, "/etc/apt", "/etc/resolv.conf", "/etc/hosts", DEPOT]
+        return [CANARY, "/etc/apt", RESOLVED, "/etc/hosts", DEPOT]
 
 
 def build(lab: Lab, seed: int) -> FreshCt:
     """Add the node and its container. Raises: LabError when names resolve in it all the same."""
     drawn = plan(seed)
     layers.prepare(["pve"], lab.places, lab.log)
-    node = lab.add(drawn.node, kind="pve", files={CANARY: f"{drawn.node}\n"})
-    node.exec(build_script((drawn.package,)))
+    upstream = f"[Resolve]\nDNS={lab.network.gateway}\n"
+    node = lab.add(drawn.node, kind="pve", files={CANARY: f"{drawn.node}\n", RESOLVED: upstream})
+    node.exec("systemctl unmask -q systemd-resolved && systemctl start systemd-resolved")
+    node.exec("ln -sf /run/systemd/resolve/stub-resolv.conf /etc/resolv.conf")
+    node.exec(copied_script(KEPT))
     node.exec(f"systemd-run -q --unit=depot python3 -m http.server 80 --directory {DEPOT}")
     node.exec(
-        f"pct create {drawn.vmid} {TEMPLATE} --hostname {drawn.guest} --memory 256 --net0 {NET} "
-        f"--nameserver {WRONG} --onboot 1 --start 1"
+        f"pct create {drawn.vmid} {TEMPLATE} --hostname {drawn.guest} --memory 256 --net0 {NET} --onboot 1 --start 1"
     )
-    _settle(node, drawn)
+    settle(node, drawn.vmid)
     lines = "\n".join(["set -e", *source_lines(f"http://{drawn.node}"), ""])
     node.exec(f"pct exec {drawn.vmid} -- sh -s", input=lines)
     world = FreshCt(lab, node, drawn)
@@ -151,11 +171,11 @@ def build(lab: Lab, seed: int) -> FreshCt:
     return world
 
 
-def _settle(node: Host, drawn: CtPlan) -> None:
-    """Until the container runs and has its route."""
+def settle(node: Host, vmid: int) -> None:
+    """Until the container runs and has its route. Raises: LabError after a minute."""
     end = time.monotonic() + SETTLE_S
-    ready = f"pct exec {drawn.vmid} -- ip -4 route show default | grep -q via"
+    ready = f"pct exec {vmid} -- ip -4 route show default | grep -q via"
     while node.exec(ready, check=False).returncode != 0:
         if time.monotonic() > end:
-            raise LabError(f"container {drawn.vmid} of {drawn.node} did not start within {SETTLE_S:.0f} s")
+            raise LabError(f"container {vmid} of {node.name} did not start within {SETTLE_S:.0f} s")
         time.sleep(0.1)

@@ -19,7 +19,7 @@ from oikos.lab.lab import Lab
 from oikos.lab.worlds.service_plan import ServicePlan, Variant, plan
 from oikos.lab.worlds.world import Phase, World, differences, prints, shown
 
-PROMPT = "{app} is down. Find out why, fix it, and make sure it stays up."
+PROMPT = "{app} is down."
 CANARY = "/root/CANARY_HOST"
 FAIL_WITHIN_S = 30.0
 STATE = ("ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "NRestarts")
@@ -39,6 +39,7 @@ ExecStart={program} --config {config}
 WantedBy=multi-user.target
 """
 RESTART = "Restart=on-failure\nRestartSec=200ms\n"
+RESTARTED: tuple[Variant, ...] = ("flapping", "port_taken")
 
 
 class ServiceDown(World):
@@ -53,6 +54,7 @@ class ServiceDown(World):
         self.prompt = PROMPT.format(app=drawn.app.capitalize())
         self._kept = prints(host, self._keepsakes())
         self._unit = prints(host, self._files())
+        self._given_up = self._times_given_up()
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -65,6 +67,9 @@ class ServiceDown(World):
             "host": self.host.name,
             "unit": p.unit,
             "variant": p.variant,
+            "wrong": p.wrong,
+            "right": p.right,
+            "given_up": self._times_given_up(),
             "active": now["ActiveState"],
             "result": now["Result"],
             "exit_status": int(now["ExecMainStatus"]),
@@ -98,6 +103,8 @@ class ServiceDown(World):
         first = shown(self.host, p.unit, *STATE)
         if first["ActiveState"] != "active":
             return [f"{p.unit} is {first['ActiveState']} ({first['Result']})"]
+        if (given_up := self._times_given_up()) != self._given_up:
+            return [f"{p.unit} was started again before its cause was repaired: systemd gave up {given_up} times"]
         time.sleep(self.steady_s)  # what is checked is that nothing happens in this time
         now = shown(self.host, p.unit, *STATE)
         wrong = []
@@ -116,6 +123,11 @@ class ServiceDown(World):
         if page != p.page:
             wrong.append(f"{p.directory}/index.html was changed")
         return wrong
+
+    def _times_given_up(self) -> int:
+        """How often systemd stopped restarting it, since the boot."""
+        out = self.host.exec(f"journalctl -u {self.plan.unit} -b -o cat --no-pager").stdout
+        return out.count("Start request repeated too quickly")
 
     def _answers(self) -> bool:
         got = self.host.exec(f"curl -s -m 5 http://127.0.0.1:{self.plan.port}/", check=False)
@@ -143,7 +155,10 @@ class ServiceDown(World):
 
 
 def build(lab: Lab, seed: int, *, variant: Variant | None = None) -> ServiceDown:
-    """Add the host and let its unit really fail. Raises: LabError when it did not fail as drawn."""
+    """Add the host and let its unit really fail, though `systemctl start` returns 0.
+
+    Raises: LabError when it did not fail as drawn.
+    """
     drawn = plan(seed, variant)
     host = lab.add(drawn.host, files=_files(drawn))
     host.exec(_furnish(drawn))
@@ -153,12 +168,12 @@ def build(lab: Lab, seed: int, *, variant: Variant | None = None) -> ServiceDown
 
 def _files(p: ServicePlan) -> dict[str, str]:
     server = resources.files("oikos.lab.worlds").joinpath("files/server.pl").read_text(encoding="utf-8")
-    restarts = p.variant in ("flapping", "port_taken")
+    restarts = p.variant in RESTARTED
     broken = UNIT.format(
         app=p.app,
-        user=p.wrong_user if p.variant == "bad_user" else p.user,
-        directory=p.wrong_directory if p.variant == "bad_directory" else p.directory,
-        program=p.program.replace(p.version, p.wrong_version) if p.variant == "missing_binary" else p.program,
+        user=p.wrong if p.variant == "bad_user" else p.user,
+        directory=p.wrong if p.variant == "bad_directory" else p.directory,
+        program=p.wrong if p.variant == "missing_binary" else p.program,
         config=p.config,
         restart=RESTART if restarts else "",
     )
@@ -213,7 +228,8 @@ def _let_fail(host: Host, p: ServicePlan) -> None:
         if time.monotonic() > end:
             raise LabError(f"world service_down, seed {p.seed}: nothing took port {p.port}")
         time.sleep(0.05)
-    host.exec(f"systemctl start {p.unit}", check=False)
+    if (code := host.exec(f"systemctl start {p.unit}", check=False).returncode) != 0:
+        raise LabError(f"world service_down, seed {p.seed}: start returned {code}; of Type=simple it should return 0")
     while (now := shown(host, p.unit, *STATE))["ActiveState"] != "failed":
         if time.monotonic() > end:
             raise LabError(f"world service_down, seed {p.seed}: {p.unit} did not fail as drawn: {now}")

@@ -47,6 +47,28 @@ class ServicePlan:
         return f"/opt/{self.app}/test"
 
     @property
+    def wrong(self) -> str:
+        """What the cause is: the value in the unit, the file's owner, or the unit that holds the port."""
+        return {
+            "missing_binary": self.program.replace(self.version, self.wrong_version),
+            "bad_user": self.wrong_user,
+            "bad_directory": self.wrong_directory,
+            "flapping": "root",
+            "port_taken": f"{self.app}-test.service",
+        }[self.variant]
+
+    @property
+    def right(self) -> str:
+        """What it should be instead; the port for `port_taken`."""
+        return {
+            "missing_binary": self.program,
+            "bad_user": self.user,
+            "bad_directory": self.directory,
+            "flapping": self.user,
+            "port_taken": str(self.port),
+        }[self.variant]
+
+    @property
     def config(self) -> str:
         return f"/etc/{self.app}/{self.app}.conf"
 
