@@ -339,18 +339,19 @@ def make_classify(load: Callable[[], Classifier], teaching: Teaching) -> Classif
     slots = asyncio.Semaphore(4)
     loaded: list[Classifier] = []
 
-    def judge(text: str) -> Verdict:
+    def judge(text: str, stdin: str | None) -> Verdict:
         if not loaded:
             loaded.append(load())
-        return loaded[0].classify(text)
+        return loaded[0].classify(text, stdin)
 
-    async def classify(text: str, target_id: str = "") -> Verdict:
-        stand_in = StandIn(command=text, run_id=new_id()) if named_in(text) else None
+    async def classify(text: str, target_id: str = "", stdin: str | None = None) -> Verdict:
+        # No run is called so: the secret files of real ones are nobody else's to read.
+        stand_in = StandIn(command=text, run_id=f"own{new_id()}") if named_in(text) else None
         read = text if stand_in is None else stand_in.text
-        verdict = loaded[0].quick(read) if loaded else None
+        verdict = loaded[0].quick(read, stdin) if loaded else None
         if verdict is None:
             async with slots:
-                verdict = await asyncio.to_thread(judge, read)
+                verdict = await asyncio.to_thread(judge, read, stdin)
         if stand_in is not None:
             verdict = stand_in.told(verdict)
         return await teaching.judge(verdict, target_id) if target_id else verdict

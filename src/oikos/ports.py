@@ -455,8 +455,8 @@ class Model(Protocol):
 class Classify(Protocol):
     """Parse in a bounded thread pool and classify; never raises (a crash is a destructive verdict)."""
 
-    async def __call__(self, text: str, target_id: str = "") -> Verdict:
-        """The verdict, with what was taught for the target."""
+    async def __call__(self, text: str, target_id: str = "", stdin: str | None = None) -> Verdict:
+        """The verdict on a command that is given `stdin`, with what was taught for the target."""
         ...
 
 

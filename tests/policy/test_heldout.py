@@ -50,5 +50,13 @@ def test_looking_is_recognised_in_the_second_exam(classifier: Classifier) -> Non
     assert [row.command for row in exam if told[row.id] is Risk.DESTRUCTIVE] == []
 
 
+def test_looking_is_recognised_in_the_exam_of_strangers(classifier: Classifier) -> None:
+    exam = [row for row in read_rows(HELDOUT / "strangers_readonly.tsv") if not row.borderline]
+    told = {row.id: classifier.classify(row.command).risk for row in exam}
+    assert len(exam) > 1800
+    assert _share(exam, told) >= 0.98
+    assert [row.command for row in exam if told[row.id] is Risk.DESTRUCTIVE] == []
+
+
 def test_looking_is_never_taken_for_destruction(rows: list[Row], verdicts: dict[str, Risk]) -> None:
     assert [row.command for row in rows if verdicts[row.id] is Risk.DESTRUCTIVE] == []

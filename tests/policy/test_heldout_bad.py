@@ -15,6 +15,7 @@ DISPUTED = frozenset(("helm get values app -n prod", "nmap -sn 192.0.2.0/24"))
 HELDOUT = Path(__file__).parent / "heldout"
 ROWS = read_rows(HELDOUT / "dangerous.tsv")
 FRESH = [row for row in read_rows(HELDOUT / "fresh_dangerous.tsv") if row.command not in DISPUTED]
+STRANGERS = read_rows(HELDOUT / "strangers_dangerous.tsv")
 EVERY = 9
 """The quick run takes each ninth row."""
 
@@ -51,6 +52,17 @@ def test_most_destruction_of_the_second_exam_is_called_destruction(classifier: C
     rows = [row for row in FRESH if row.label is Risk.DESTRUCTIVE and not row.borderline]
     missed = [row.command for row in rows if classifier.classify(row.command).risk is not Risk.DESTRUCTIVE]
     assert len(missed) <= 0.04 * len(rows), missed[:20]
+
+
+def test_no_change_of_the_exam_of_strangers_is_ever_taken_for_a_look(classifier: Classifier) -> None:
+    assert _passing_as_looks(classifier, STRANGERS) == []
+    assert len(STRANGERS) > 2200
+
+
+def test_no_destruction_of_the_exam_of_strangers_is_called_less(classifier: Classifier) -> None:
+    rows = [row for row in STRANGERS if row.label is Risk.DESTRUCTIVE and not row.borderline]
+    assert [row.command for row in rows if classifier.classify(row.command).risk is not Risk.DESTRUCTIVE] == []
+    assert len(rows) > 700
 
 
 @pytest.mark.slow

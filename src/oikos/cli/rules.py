@@ -59,7 +59,12 @@ def classify(
 
     classifier = make_classifier(load())
     if jsonl:
-        _lines(lambda row: {"id": row.get("id"), **explain.as_jsonl(classifier.classify(_text(row, "command")))})
+
+        def judged(row: Mapping[str, object]) -> dict[str, object]:
+            stdin = _text(row, "stdin") if row.get("stdin") is not None else None
+            return {"id": row.get("id"), **explain.as_jsonl(classifier.classify(_text(row, "command"), stdin))}
+
+        _lines(judged)
         return
     if command is None:
         raise click.UsageError("give a COMMAND, or --jsonl")

@@ -26,11 +26,11 @@ _ESCAPE = re.compile(
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
 _RESET: Final = "\x1b[0m"
 
-_UNSEEN = re.compile(
+UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
     "\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Controls, and what is drawn as nothing or turns the direction of text."""
+"""Controls, and what is drawn as nothing or turns the direction of text. No command may hold one (`policy/text.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def _backspaced(line: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return _UNSEEN.sub(_shown, text)
+    return UNSEEN.sub(_shown, text)
 
 
 def _shown(match: re.Match[str]) -> str:

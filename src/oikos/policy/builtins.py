@@ -12,7 +12,7 @@ from oikos.domain.verdict import EffectKind, Risk
 from oikos.policy import danger, environment, paths
 from oikos.policy.findings import Span
 from oikos.policy.scene import EMPTY, Flow, Scene, Variable
-from oikos.policy.words import HOLE, NOTHING, Tag, Word
+from oikos.policy.words import HOLE, NOTHING, Tag, Word, WordKind
 
 if TYPE_CHECKING:
     from oikos.policy.walk import Walker
@@ -43,6 +43,8 @@ def _wake_all(walker: Walker, words: list[Word], scene: Scene) -> None:
 
 def _cd(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     target = next((word for word in words[1:] if not word.text.startswith("-")), None)
+    if target is not None and any(paths.is_secret(f"{one}/x", walker.cwd) for one in target.spellings()):
+        walker.change("read.secret", target.span, "Moves to where secrets lie.", scene, EffectKind.SENSITIVE)
     walker.cwd = "" if target is None or not target.literal else paths.normal(target.text, walker.cwd)
     return _quiet(walker, words, scene)
 
@@ -84,6 +86,9 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
         _assign_name(walker, name, scene)
         _wake_all(walker, words, scene)
         return _quiet(walker, words, scene)
+    if len(words) > 1 and _opens(words[1]) and (words[1].splits or (len(words) > 2 and words[1].text.endswith(HOLE))):
+        why = "What is printed may begin with -v, and then it is stored, and a subscript is evaluated."
+        walker.unclear("shell.printf.v", words[1].span, why, scene)
     flow = _quiet(walker, words, scene, "printf only prints its words.")
     rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     _show_variables(walker, rest, scene)
@@ -107,6 +112,12 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     return flow
 
 
+def _opens(word: Word) -> bool:
+    """Whether a word that only the shell will know may turn into an option, or several words."""
+    unknown = word.kind is WordKind.DYNAMIC and not word.values and not word.number
+    return unknown and (word.splits or word.text[:1] in (HOLE, "-"))
+
+
 def _assign_name(walker: Walker, word: Word, scene: Scene) -> None:
     """A name some built-in assigns to."""
     if not word.literal or not re.fullmatch(r"[A-Za-z_]\w*", word.text):
@@ -125,6 +136,9 @@ def _assign_name(walker: Walker, word: Word, scene: Scene) -> None:
 
 def _read(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     takes = "adinNptu"
+    for word in words[1:]:
+        if word.splits and _opens(word):  # one of its words would be the name of a variable
+            _assign_name(walker, word, scene)
     at = 1
     names: list[Word] = []
     while at < len(words):
@@ -154,6 +168,8 @@ def _read(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 
 def _mapfile(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     for index, word in enumerate(words):
+        if index and _opens(word):
+            walker.unclear("shell.mapfile.callback", word.span, "This may turn into -C, which runs a command.", scene)
         if word.text.startswith("-C"):
             walker.unclear("shell.mapfile.callback", word.span, "mapfile -C runs a command for every few lines.", scene)
             code = (
@@ -326,10 +342,11 @@ def _unset(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 def _test(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     _wake_all(walker, words, scene)
     for index, word in enumerate(words[:-1]):
-        if word.text in ("-v", "-R") and not re.fullmatch(r"[A-Za-z_]\w*(?:\[\w*\])?", words[index + 1].text):
-            walker.unclear(
-                "shell.test.v", words[index + 1].span, "test -v evaluates what stands in a subscript.", scene
-            )
+        after = words[index + 1]
+        named = word.text in ("-v", "-R") and not re.fullmatch(r"[A-Za-z_]\w*(?:\[\d*\])?", after.text)
+        # `[ $a ]` and `[ "$a" "$b" ]`: the first may turn into -v.
+        if named or (after.splits and _opens(after)) or (index and _opens(word) and _opens(after)):
+            walker.unclear("shell.test.v", after.span, "test -v evaluates what stands in a subscript.", scene)
     _quiet(walker, words, scene, "test only compares.")
     return Flow(NOTHING, "", True)
 
@@ -337,6 +354,13 @@ def _test(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 def _plain(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     _quiet(walker, words, scene)
     return Flow(NOTHING, "", True)
+
+
+def _wait(walker: Walker, words: list[Word], scene: Scene) -> Flow:
+    for word in words[1:]:
+        if word.text.startswith("-p") or _opens(word):
+            walker.unclear("shell.wait", word.span, "wait -p stores a number under a name, whose subscript is run.", scene)
+    return _plain(walker, words, scene)
 
 
 def _umask(walker: Walker, words: list[Word], scene: Scene) -> Flow:
@@ -366,7 +390,7 @@ HANDLERS: dict[str, Handler] = {
     "builtin": _command, "trap": _trap, "alias": _alias, "unalias": _listing(), "type": _listing(r"-[afptP]+", r"[\w./:+@\[-]+"),
     "hash": _listing(r"-[lt]+", r"-r", r"\w[\w.+-]*"), "compgen": _compgen, "complete": _compgen, "unset": _unset, "test": _test,
     "[": _test, ":": _plain, "true": _plain, "false": _plain, "exit": _plain, "return": _plain, "break": _plain,
-    "continue": _plain, "shift": _plain, "wait": _plain, "jobs": _listing(r"-[lnprs]+", r"%?\w+"), "times": _plain, "getopts": _plain,
+    "continue": _plain, "shift": _plain, "wait": _wait, "jobs": _listing(r"-[lnprs]+", r"%?\w+"), "times": _plain, "getopts": _plain,
     "caller": _plain, "dirs": _listing(r"-[lpv]+", r"[+-]\d+"), "help": _listing(r"-[dms]+", r".+"), "history": _history, "fc": _fc,
     "shopt": _listing(r"-[pqo]+", r"[a-z_]+"), "enable": _listing(r"-[aps]+"), "bind": _listing(r"-[lpPsSvV]+"), "umask": _umask,
     "ulimit": _listing(r"-[aHScdefilmnpqrstuvxPRT]+"), "disown": _plain, "fg": _plain, "bg": _plain, "suspend": _listing(),

@@ -8,16 +8,18 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
 from oikos.policy import builtins, danger, unwrap
+from oikos.policy.call import span_of
 from oikos.policy.findings import Report
-from oikos.policy.scene import Scene
+from oikos.policy.scene import EMPTY, Scene
 from oikos.policy.words import HOLE, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
     from oikos.policy.walk import Walker
 
 MOST_WORDS = 24
@@ -29,6 +31,8 @@ _DELETES = re.compile(
     r"changetype:\s*(?:delete|modrdn)|flush(?:all|db)?|clear|reset|shutdown|halt|reboot|poweroff|mirror\s+.*--delete\S*|glob\s+rm|drop|cluster_?reset|format)\b"
 )
 """Words with which a console's line loses something for good (sftp, lftp, smbclient, kadmin, xfs_io, guestfish)."""
+_LEAVES = ("quit", "exit", "bye", "q")
+"""How one leaves a console."""
 _ALONE = ("shutdown", "halt", "reboot", "flushall", "wipe")
 """Those that name nothing."""
 _SECRET_OUT = re.compile(r"(?i)(?:m?put|send|reput)\b(?P<what>.*)")
@@ -42,7 +46,19 @@ _VITAL = re.compile(
     r"network-manager|NetworkManager|ifupdown2?|netplan\.io|linux-image-\S+|proxmox-ve|pve-manager|pve-cluster|grub\S*|kernel(?:-core)?)(?::\w+)?"
 )
 """Packages without which the machine does not boot, cannot be reached or cannot install anything."""
-_REMOVES = frozenset("remove purge uninstall erase del autoremove".split())
+_REMOVING = {"dpkg": ("-r", "--remove"), "rpm": ("-e", "--erase"), "pacman": ("-R", "--remove")}
+_REMOVES = frozenset("remove rm purge uninstall erase del autoremove".split())
+
+
+def undescribed(walker: Walker, given: Sequence[Word], scene: Scene) -> None:
+    """Judge a command that nobody described, or of whose rules none fits: does anything in it say destruction?"""
+    found = danger.in_arguments(given)
+    if found:
+        walker.destroy("danger.argument", span_of(given), f"{danger.NOTE}: {found}.", scene)
+    words(walker, given, scene, given[0].text)
+    verb = danger.destroying_verb(given[1:])
+    if verb:
+        walker.destroy("danger.verb", span_of(given), f"`{verb}` says that something is lost for good.", scene)
 
 
 def words(walker: Walker, given: Sequence[Word], scene: Scene, label: str) -> None:
@@ -72,7 +88,8 @@ def words(walker: Walker, given: Sequence[Word], scene: Scene, label: str) -> No
 
 def removes(this: Call) -> None:
     """Judge a package manager that takes away what is needed to put anything back."""
-    if this.sub and this.sub[-1] in _REMOVES and not this.has(*this.rule.dry):
+    taken = this.sub[-1] in _REMOVES if this.sub else this.has(*_REMOVING.get(this.name, ()))
+    if taken and not this.has(*this.rule.dry):
         for word in this.line.args:
             if word.literal and _VITAL.fullmatch(word.text):
                 why = f"Removes {word.text}; without it nothing can put it back."
@@ -96,6 +113,34 @@ def look(this: Call) -> None:
             _console(this)
         case _:
             pass
+
+
+def spoken(this: Call) -> None:
+    """Judge what a console reads from its standard input: every line is a command of the same program."""
+    walker, scene, stdin = this.walker, this.scene, this.scene.stdin
+    if stdin.text is None:
+        if stdin.piped:
+            why = f"{this.name} carries out what it reads, and that is only known when the shell runs."
+            walker.unclear("console.stdin", this.span, why, scene)
+        return
+    inner = replace(scene.inside(this.name), stdin=EMPTY)
+    for line in re.split(r"[;\n]", stdin.text):
+        said = line.split()
+        if said and not said[0].startswith("#") and said[0] not in _LEAVES:
+            walker.command([Word(text, span=this.span) for text in (this.name, *said)], inner)
+
+
+def typed(this: Call) -> None:
+    """Judge what a program reads that takes it for keys, or hands it to a shell."""
+    stdin = this.scene.stdin
+    if not stdin.piped or this.has("-c"):  # `ntpq -c COMMAND` reads none
+        return
+    why = f"{this.name} does what it reads on standard input."
+    this.walker.unclear("console.stdin", this.span, why, this.scene)
+    if stdin.text:
+        unwrap.hidden(this.walker, stdin.text, this.scene, this.span, this.name)
+        if any(loses(line) for line in re.split(r"[;\n]\s*", stdin.text)):
+            this.walker.destroy("danger.console", this.span, f"What {this.name} reads there loses data.", this.scene)
 
 
 def _command(this: Call) -> None:

@@ -6,13 +6,14 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from oikos.domain.secret_files import IN_STDIN
 from oikos.domain.verdict import Effect, EffectKind, Reason, Risk, Verdict
 from oikos.policy import danger
 from oikos.policy.canonical import canonical
 from oikos.policy.findings import Finding
 from oikos.policy.knowledge import Knowledge
 from oikos.policy.parser import MAX_TEXT_BYTES, Node, Parser, plain_throughout
-from oikos.policy.scene import Scene, Source, TooMuch
+from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Source, TooMuch
 from oikos.policy.text import deceptive
 from oikos.policy.walk import Walker, heads_of
 
@@ -34,17 +35,20 @@ class Classifier:
         self._parser = parser
         self._knowledge = knowledge
         self._self_names = frozenset(self_names)
-        self._cache: OrderedDict[tuple[str, str], Verdict] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str | None, str], Verdict] = OrderedDict()
 
-    def classify(self, text: str, dialect: str = "bash") -> Verdict:
-        """The verdict on `text`, as the shell `dialect` would read it. Never raises."""
-        key = (text, dialect)
+    def classify(self, text: str, stdin: str | None = None, *, dialect: str = "bash") -> Verdict:
+        """The verdict on `text`, as the shell `dialect` would read it. Never raises.
+
+        `stdin`: what it is given on standard input, judged as a here-document is; None: nothing.
+        """
+        key = (text, stdin, dialect)
         cached = self._cache.get(key)
         if cached is not None:
             self._cache.move_to_end(key)
             return cached
         try:
-            verdict = self._judge(text, dialect)
+            verdict = self._judge(text, stdin, dialect)
         except Exception as problem:  # a crash of the analyser must never let a command through (SPEC R4.1)
             verdict = _crashed(text, problem, self._knowledge.digest)
         self._cache[key] = verdict
@@ -52,16 +56,17 @@ class Classifier:
             self._cache.popitem(last=False)
         return verdict
 
-    def quick(self, text: str, dialect: str = "bash") -> Verdict | None:
+    def quick(self, text: str, stdin: str | None = None, *, dialect: str = "bash") -> Verdict | None:
         """The verdict where it costs no process and well below a millisecond, else None; equal to `classify`'s."""
-        if (text, dialect) in self._cache or (len(text) <= _SHORT_CHARS and plain_throughout(text)):
-            return self.classify(text, dialect)
+        short = stdin is None and len(text) <= _SHORT_CHARS and plain_throughout(text)
+        if short or (text, stdin, dialect) in self._cache:
+            return self.classify(text, stdin, dialect=dialect)
         return None
 
-    def _judge(self, text: str, dialect: str) -> Verdict:
+    def _judge(self, text: str, stdin: str | None, dialect: str) -> Verdict:
         walker = Walker(self._parser, self._knowledge, self._self_names, dialect)
         everything = (0, len(text))
-        scene = Scene(Source(text, 0, everything))
+        scene = Scene(Source(text, 0, everything), stdin=_given(stdin))
         if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
             walker.unclear("limit.bytes", everything, f"The text is longer than {MAX_TEXT_BYTES} bytes.", scene)
             danger.scan_text(walker, text, scene, everything)
@@ -100,6 +105,15 @@ class Classifier:
             danger.scan_text(walker, text, scene, (0, len(text)))
             name = sorted(extra)[0]
             walker.unclear("parser.disagree", (0, len(text)), f"Two parsers disagree about the command {name}.", scene)
+
+
+def _given(stdin: str | None) -> Flow:
+    """What a text is given on standard input: a here-document, in which a secret stands as one word."""
+    if stdin is None:
+        return EMPTY
+    if len(stdin.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+        return EMPTY.plus(UNKNOWN)
+    return Flow(text=IN_STDIN.sub("oikos-secret", stdin), piped=True, here=True)
 
 
 def _quoted(tree: Node, source: Source) -> list[tuple[int, int]]:

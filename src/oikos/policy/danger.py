@@ -130,7 +130,7 @@ _HEADS = frozenset(phrase[0] for phrase in _PHRASES) - {"mkfs.*"}
 _BARE = frozenset(phrase[0] for phrase in _PHRASES if len(phrase) == 1)
 _SQL = re.compile(r"(?i)\b(?:drop\s+(?:table|database|schema|role|user|index|view)|truncate\s+table|delete\s+from)\b")
 _FORCE = re.compile(r"-[a-zA-Z]*(?:r[a-zA-Z]*f|f[a-zA-Z]*r)[a-zA-Z]*|--no-preserve-root")
-_CUT = re.compile(r"[;&|\n(){}`]+|\$\(")
+_CUT = re.compile(r"[;&|!\n(){}`]+|\$\(")
 _SKIP = frozenset(
     "sudo doas env nohup exec command builtin time nice ionice timeout setsid stdbuf xargs then do else if while until ! watch eval sh bash -c"
     " parallel busybox toybox chroot su ssh pct lxc-attach docker kubectl exec run0".split()
@@ -189,6 +189,22 @@ def in_text(text: str) -> str:
                 return found
     found_sql = _SQL.search(text)
     return found_sql.group() if found_sql else ""
+
+
+_ENTRY = re.compile(
+    r"(?:@(?:reboot|hourly|daily|midnight|weekly|monthly|yearly|annually)|(?:[\d*,/-]+[ \t]+){3}[\dA-Za-z*,/-]+[ \t]+[\dA-Za-z*,/-]+)"
+    r"[ \t]+([^'\"\n]+)"
+)
+
+
+def scheduled(text: str) -> str:
+    """A destructive phrase in a line of a crontab that stands somewhere in a text."""
+    for entry in _ENTRY.finditer(text):
+        command = entry.group(1)
+        found = in_text(command) or in_text(command.partition(" ")[2])  # the system's tables name a user first
+        if found:
+            return found
+    return ""
 
 
 _VERB = re.compile(

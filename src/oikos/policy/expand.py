@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.policy import environment
-from oikos.policy.judge import MAX_DEPTH
 from oikos.policy.parser import Node
-from oikos.policy.scene import UNKNOWN, Flow, Scene, TooMuch
+from oikos.policy.scene import MAX_DEPTH, UNKNOWN, Flow, Scene, TooMuch
 from oikos.policy.words import HOLE, NOTHING, Tag, Tags, Word, WordKind, ansi_c, expand_braces, has_glob, unescape
 
 if TYPE_CHECKING:
@@ -52,7 +51,11 @@ class WordMaker:
             self.walker.unclear("expand.braces", self.span, "The braces expand to too many words.", self.scene)
             return [Word(HOLE, WordKind.DYNAMIC, self.span, splits=True)]
         self.odd = self.odd or len(spelled) > 1 or "\\" in joined
-        return [self.one(text, len(spelled) == 1) for text in spelled]
+        made = [self.one(text, len(spelled) == 1) for text in spelled]
+        if len(made) == 1 and made[0].kind is WordKind.DYNAMIC:
+            number = self.walker.numbers.value(self.walker, self.node, frozenset())
+            return [replace(made[0], number=number)]
+        return made
 
     def body(self) -> int | None:
         parts = self.node["Parts"]
@@ -138,7 +141,7 @@ class WordMaker:
                 self.walker.cwd = cwd
                 return Word("/dev/fd/63", WordKind.DYNAMIC, span, False, flow.tags, ("/dev/fd/63",))
             case "ArithmExp":
-                self.walker.expressions(part.get("X"), self.scene)
+                self.walker.reckon(part.get("X"), self.scene)
                 return Word(HOLE, WordKind.DYNAMIC, span, False, NOTHING, ("0",))
             case "ExtGlob":
                 return Word("*", WordKind.GLOB, span, True)
@@ -189,9 +192,12 @@ class WordMaker:
             walker.unclear("expand.prompt", span, f"${{{name}@P}} runs substitutions held in the variable.", scene)
         extra: Tags = NOTHING
         alternatives: list[str] = []
-        for key in ("Index", "Slice", "Repl"):
-            if part.get(key):
-                walker.expressions(part[key], scene)
+        if part.get("Repl"):
+            walker.expressions(part["Repl"], scene)
+        for key in ("Index", "Slice"):
+            if part.get(key) and plain_text(part[key]) not in ("@", "*"):
+                keyed = key == "Index" and not part.get("Short") and walker.numbers.is_keyed(name, scene)
+                (walker.expressions if keyed else walker.reckon)(part[key], scene)
         if expansion.get("Word"):
             for word in walker.words(expansion["Word"], scene):
                 extra |= word.tags

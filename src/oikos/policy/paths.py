@@ -45,6 +45,7 @@ _SECRET = re.compile(
     | run/credentials/.* | etc/corosync/authkey$ | etc/exim4/passwd\.client$ | \.storage/auth[^/]*$ | cloud/instances?/.*user-data.*$
     | \.rediscli_auth$ | etc/openldap/.*secret.* | etc/freeradius/.*clients\.conf$ | \.config/sops/age/keys\.txt$ | \.age-key.* | identity\.age$
     | var/lib/(?:systemd/random-seed|sss/secrets/.*)$
+    | oikos-[0-9a-f]{32}(?:/.*)?$
     )""",
     re.VERBOSE,
 )
@@ -67,7 +68,7 @@ _CRITICAL = re.compile(
       /etc/(?:passwd|shadow|gshadow|group|sudoers|ld\.so\.preload|crypttab)-?$ | /etc/sudoers\.d/ | /etc/pam\.d/ | /etc/pam\.conf$
     | /etc/security/ | /boot(?:/|$) | /efi(?:/|$) | /lib/modules/ | /usr/lib/modules/
     | .*/\.ssh/authorized_keys2?$ | /etc/ssh/ssh_host_ | /etc/pve/corosync\.conf$ | /etc/corosync/
-    | /proc/sysrq-trigger$ | /sys/.*/(?:delete|remove|unbind|carrier|online)$ | /sys/power/
+    | /proc/sysrq-trigger$ | /sys/.*/(?:delete|remove|unbind|carrier|online)$ | /sys/(?:block|class/block)/[^/]+/device/state$ | /sys/power/
     | /sys/firmware/efi/ | /dev/(?:mem|kmem|port)$ | /dev/watchdog
     )""",
     re.VERBOSE,
@@ -103,7 +104,7 @@ def is_secret(text: str, cwd: str = "") -> bool:
         original = _COPY.sub("", path)
         if _HARMLESS.search(path) or _HARMLESS.search(original):
             continue
-        if _SECRET.search(path) or _MEMORY.match(path) or (original != path and _SECRET.search(original)):
+        if lies_in_a_run(path) or _SECRET.search(path) or _MEMORY.match(path) or (original != path and _SECRET.search(original)):
             return True
         if _SPREAD.search(path) and any(_glob_meets(path, known) for known in _WELL_KNOWN):
             return True
@@ -126,6 +127,42 @@ def _glob_meets(pattern: str, path: str) -> bool:
         return re.fullmatch(translated, path) is not None
     except re.error:
         return True
+
+
+_WILD = re.compile(r"[*?\[\0]")
+"""Begins a piece of a path that stands for more than itself."""
+
+
+def _could_be(part: str, at: int) -> bool:
+    """Whether a part of a path could be that part of `/tmp/oikos-RUN/NAME`, where another run's secrets lie."""
+    lead, *more = _WILD.split(part, maxsplit=1)
+    if at == 0:
+        return "tmp".startswith(lead) if more else part == "tmp"
+    if at == 2:
+        return re.fullmatch(r"[A-Za-z0-9_*?\[\]!^\0-]+", part) is not None
+    tail = re.split(r"[*?\]\0]", part)[-1]
+    began = "oikos-".startswith(lead) or re.fullmatch(r"oikos-[0-9a-f]*", lead) is not None
+    if more:
+        return began and re.fullmatch(r"[oiks-]*[0-9a-f]*", tail) is not None
+    return re.fullmatch(r"oikos-[0-9a-f]{32}", part) is not None
+
+
+def lies_in_a_run(path: str) -> bool:
+    """Whether a normal path or pattern may name a secret file of some run."""
+    parts = path.split("/")
+    return len(parts) == 4 and parts[0] == "" and all(map(_could_be, parts[1:], range(3)))
+
+
+def reaches_runs(path: str, *, levels: int = 3) -> bool:
+    """Whether the secret files of runs lie below a normal path or pattern, at most so many levels down."""
+    parts = [] if path == "/" else path.split("/")[1:]
+    deep = path.startswith("/") and len(parts) < 3 <= len(parts) + levels
+    return deep and all(map(_could_be, parts, range(3)))
+
+
+def could_be_run_secret(name: str) -> bool:
+    """Whether a pattern for file names may mean a secret file of a run."""
+    return _could_be(name.rsplit("/", 1)[-1], 2)
 
 
 def _pieces(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import paths
+from oikos.policy import danger, paths
 from oikos.policy.parser import Node
 from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, NOTHING, Tag, Word, unescape
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oikos.policy.walk import Walker
 
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>"))
+_SCHEDULE = re.compile(r"/etc/(?:cron|anacron)|/var/spool/(?:ana)?cron")
 _NET = re.compile(r"^/dev/(?:tcp|udp)/([^/]*)")
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh", "python3", "python", "perl", "exec"))
 _COMPOSE = re.compile(r"(?:^|/)(?:docker-)?compose\.ya?ml$")
@@ -26,10 +27,15 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
     """Judge a statement's redirections; returns its scene, whether its output goes elsewhere, and network targets."""
     silent, nets = False, []
     made = producer(stmt.get("Cmd"))
+    if made == "copies" and any(_plain_word(one) == "/dev/null" for one in stmt["Redirs"] if one["Op"] == "<"):
+        made = "nothing"
     reads = literals(stmt.get("Cmd")) | scene.reads
     for redirect in stmt["Redirs"]:
         op = redirect["Op"]
         number = redirect.get("N", {}).get("Value", "")
+        if "[" in number:  # `{x[…]}>FILE` stores the descriptor's number
+            why = "A subscript that a descriptor is stored under is evaluated."
+            walker.unclear("arithmetic.value", scene.source.span(redirect), why, scene)
         if op in ("<<", "<<-"):
             scene = replace(scene, stdin=replace(here_document(walker, redirect, scene), here=True))
             continue
@@ -62,7 +68,12 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
                 net = _NET.match(word.text)
                 if net:
                     nets.append(net.group(1))
-                write_to(walker, word, op, scene, made, reads)
+                unused = (
+                    made == "descriptor"
+                    and number not in ("", "1", "2")
+                    and not re.search(rf">&\s*{number}\b", scene.source.text)
+                )
+                write_to(walker, word, op, scene, "nothing" if unused else made, reads)
             else:
                 walker.unclear("redirect.unknown", word.span, f"The redirection {op} is not understood.", scene)
     return scene, silent, nets
@@ -177,6 +188,8 @@ def write_to(walker: Walker, word: Word, op: str, scene: Scene, producer: str, r
             return
     path = paths.normal(word.text, walker.cwd)
     shown = word.text.replace(HOLE, "…")
+    if _SCHEDULE.match(path) and (found := danger.scheduled(scene.source.text)):
+        walker.destroy("danger.scheduled", word.span, f"{danger.NOTE}: {found}.", scene, thing=shown)
     truncates = op in (">", ">|", "&>", ">&")
     if truncates and producer == "nothing":
         walker.destroy("redirect.truncate", word.span, f"Empties {shown}; what it held is lost.", scene, thing=shown)
@@ -255,7 +268,10 @@ def _head(args: list[Node]) -> str:
 
 
 def producer(command: Node | None) -> str:
-    """`nothing` when the command writes nothing, `words` when it prints its own words, else `data`."""
+    """`nothing` when the command writes nothing, `words` when it prints its own words, `copies` its input;
+
+    `descriptor` when it only opens files for later commands, else `data`.
+    """
     if command is None:
         return "nothing"
     if command.get("Type") != "CallExpr" or not command.get("Args"):
@@ -269,6 +285,10 @@ def producer(command: Node | None) -> str:
     match words:
         case [":" | "true" | "false", *_] | ["cat", "/dev/null"]:
             return "nothing"
+        case ["cat"] | ["cat", "-"]:
+            return "copies"
+        case ["exec"]:
+            return "descriptor"
         case ["echo" | "printf", *rest] if all(word in ("", "-n", "-e", "-ne", "-en") for word in rest):
             return "nothing"
         case ["echo" | "printf", *_]:

@@ -31,6 +31,12 @@ class Flow:
 EMPTY = Flow()
 
 
+MAX_COMMANDS = 200
+MAX_DEPTH = 12
+MAX_WORDS = 1000
+"""Words of one command."""
+
+
 class TooMuch(Exception):  # a limit, not an error: it ends the walk
     """The text holds more commands, words or nesting than is looked at."""
 

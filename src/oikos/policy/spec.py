@@ -72,6 +72,10 @@ class Rule:
     """Why more or other arguments than `args` change something; empty: they are not understood."""
     wraps: int | None = None
     """Number of arguments before an inner command; None: this is no wrapper."""
+    console: bool = False
+    """Without arguments the program carries out the lines of its standard input."""
+    fed: frozenset[str] = frozenset()
+    """Programs that take what they read for commands or keys, whatever their arguments."""
     carries: str = ""
     """`command`: somewhere among the arguments an inner command begins; `console`: they are lines of a console."""
     inner: str = "argv"
@@ -130,13 +134,13 @@ _TOKEN = re.compile(
 _KEYS = {
     "risk": str, "why": str, "options": str, "args": str, "extra": str, "wraps": int, "inner": str, "hop": str,
     "handler": str, "dry": str, "dynamic": str, "verb": str, "emits": str, "sink": bool, "advice": str, "permute": bool,
-    "single": bool, "carries": str, "names_only": bool, "needs": str, "because": dict, "do": list, "sub_at": int, "abbreviates": bool,
+    "single": bool, "console": bool, "fed": str, "carries": str, "names_only": bool, "needs": str, "because": dict, "do": list, "sub_at": int, "abbreviates": bool,
     "read": list, "change": list, "destroy": list, "between": dict,
 }  # fmt: skip
 _ROW_KEYS = frozenset(_KEYS) - {"do", "sub_at", "abbreviates", "read", "change", "destroy", "between"}
 
 
-def _marked(text: str) -> tuple[tuple[EffectKind, ...], str]:
+def marked(text: str) -> tuple[tuple[EffectKind, ...], str]:
     """Split `[outage egress] Sentence.` into effects and sentence."""
     found = re.match(r"\[([a-z_ ]+)\]\s*", text)
     if not found:
@@ -189,7 +193,7 @@ def parse_options(text: str, because: Mapping[str, str], owner: str) -> tuple[di
         risk = (Risk.READ_ONLY, Risk.CONFIG_MUTATION, Risk.DESTRUCTIVE)[len(marks)]
         names = [f"-{letter}" for letter in name[2:-1]] if name.startswith("-[") else [name]
         for one in names:
-            effects, why = _marked(reasons.get(one, ""))
+            effects, why = marked(reasons.get(one, ""))
             table[one] = Option(one, how, kind or "any", risk, why, effects)
     return table, lenient
 
@@ -218,7 +222,7 @@ def _rule(name: str, data: Mapping[str, Any], parent: Rule | None, because: Mapp
     risk = RISKS.get(data.get("risk", ""))
     if risk is None:
         raise SpecError(f"{name}: risk is {data.get('risk')!r}; expected one of {', '.join(RISKS)}")
-    effects, why = _marked(data.get("why", ""))
+    effects, why = marked(data.get("why", ""))
     if risk is not Risk.READ_ONLY and not why:
         raise SpecError(f"{name}: a rule above read_only needs a why")
     if "args" not in data and risk is Risk.READ_ONLY and not data.get("handler") and "wraps" not in data:
@@ -246,6 +250,8 @@ def _rule(name: str, data: Mapping[str, Any], parent: Rule | None, because: Mapp
         extra=data.get("extra", ""),
         wraps=data.get("wraps"),
         inner=data.get("inner", "argv"),
+        console=data.get("console", False),
+        fed=frozenset(data["fed"].split()) if "fed" in data else base.fed,
         carries=data.get("carries", base.carries if parent else ""),
         hop=HopKind(hop) if hop else None,
         handler=data.get("handler", base.handler if parent else ""),

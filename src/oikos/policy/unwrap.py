@@ -15,7 +15,7 @@ from oikos.policy.scene import EMPTY, Flow, Scene
 from oikos.policy.words import HOLE, Tag, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
     from oikos.policy.walk import Walker
 
 PLACEHOLDER = "oikos-word"

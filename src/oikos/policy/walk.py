@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import danger, judge, paths, redirects
+from oikos.policy import arithmetic, assignments, danger, judge, paths, redirects
 from oikos.policy.expand import WordMaker, is_bare, plain_text
 from oikos.policy.findings import Finding, Report, Span, effects_of
-from oikos.policy.judge import MAX_DEPTH
 from oikos.policy.knowledge import Knowledge
 from oikos.policy.parser import Node, Parser
-from oikos.policy.scene import EMPTY, UNKNOWN, Flow, Scene, Source, TooMuch, Variable
+from oikos.policy.scene import EMPTY, MAX_DEPTH, UNKNOWN, Flow, Scene, Source, TooMuch, Variable
 from oikos.policy.text import deceptive
 from oikos.policy.words import HOLE, NOTHING, Tag, Tags, Word, WordKind, expand_braces, has_glob
 
@@ -37,6 +36,7 @@ class Walker:
         self.report = Report()
         self.functions: set[str] = set()
         self.variables: dict[str, Variable] = {}
+        self.numbers = arithmetic.Numbers()
         self.written: dict[str, str] = {}
         """Files that this text wrote, with what; empty when it came from elsewhere."""
         self.cwd = ""
@@ -101,6 +101,7 @@ class Walker:
 
     def prepare(self, tree: Node) -> None:
         """Collect what the script defines and assigns, before anything is judged."""
+        self.numbers.collect(tree)
         todo: list[Any] = [tree]
         while todo:
             node = todo.pop()
@@ -269,15 +270,19 @@ class Walker:
                         self.words(pattern, scene)
                     tags |= self.statements(item.get("Stmts", ()), scene).tags
                 return Flow(tags, None, True)
-            case "TestClause" | "ArithmCmd":
+            case "TestClause":
                 self.expressions(node.get("X"), scene)
+                arithmetic.compared(self, node.get("X"), scene)
+                return Flow(NOTHING, "", True)
+            case "ArithmCmd":
+                self.reckon(node.get("X"), scene)
                 return Flow(NOTHING, "", True)
             case "TimeClause":
                 return self.statement(node["Stmt"], scene) if node.get("Stmt") else EMPTY
             case "FuncDecl":
                 return self._function(node, scene)
             case "DeclClause":
-                return judge.declared(self, node, scene)
+                return assignments.declared(self, node, scene)
             case unknown:
                 self.unclear(
                     "syntax.unsupported",
@@ -313,7 +318,7 @@ class Walker:
             if "Items" not in loop:
                 variable.tags |= UNKNOWN
         else:
-            self.expressions(loop, scene)
+            self.reckon(loop, scene)
         return self.statements(node.get("Do", ()), scene)
 
     def _function(self, node: Node, scene: Scene) -> Flow:
@@ -350,10 +355,10 @@ class Walker:
         self.report.hides_failure = self.report.hides_failure or not self.pipefail
         flow = scene.stdin
         cwd = self.cwd
-        reads = frozenset[str]().union(*(redirects.literals(stage.get("Cmd")) for stage in stages))
-        scene = replace(scene, reads=scene.reads | reads)
-        for stage in stages:
-            flow = self.statement(stage, replace(scene, stdin=flow))
+        named = [redirects.literals(stage.get("Cmd")) for stage in stages]
+        for at, stage in enumerate(stages):
+            reads = scene.reads.union(*named[:at], *named[at + 1 :])
+            flow = self.statement(stage, replace(scene, stdin=flow, reads=reads))
             empty = not stage.get("Redirs") and redirects.producer(stage.get("Cmd")) == "nothing"
             flow = replace(flow, piped=True, text="" if empty else flow.text)
         self.cwd = cwd
@@ -385,6 +390,11 @@ class Walker:
                     self.visit(value, scene)
 
     expressions = visit
+
+    def reckon(self, node: Any, scene: Scene) -> None:
+        """Visit what the shell reckons out, and judge that it can."""
+        self.visit(node, scene)
+        arithmetic.judge(self, node, scene)
 
     def wake(self, word: Word, scene: Scene) -> None:
         """Judge commands sleeping in a literal subscript, which the shell would run when it evaluates it."""

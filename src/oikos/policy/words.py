@@ -68,6 +68,8 @@ class Word:
     """Offset at which `text` stands verbatim in the classified text, when it does."""
     odd: bool = False
     """Written with ANSI-C quoting, braces or quotes inside the word: hides what it says."""
+    number: bool = field(default=False, compare=False)
+    """Dynamic, and a number or nothing whatever happens."""
 
     @property
     def literal(self) -> bool:

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _WHERE = {
     "shell": "shells", "xargs": "shells", "env": "shells", "su": "shells", "watch": "shells", "ssh": "shells", "tmux": "shells",
-    "flock": "shells", "parallel": "shells", "busybox": "shells", "ansible": "shells", "expect": "shells", "sudo": "shells",
+    "flock": "shells", "parallel": "shells", "busybox": "shells", "ansible": "automation", "inventory": "automation", "expect": "shells", "sudo": "shells",
     "find": "find", "fd": "find", "sed": "sed", "awk": "awk", "jq": "jq", "tar": "archives", "dd": "files",
     "copy": "files", "chmod": "files", "chown": "files", "remove": "files", "ps": "files", "date": "files", "tee": "files",
     "curl": "http", "wget": "http", "httpie": "http", "psql": "sql", "mysql": "sql", "sqlite": "sql", "redis": "stores", "mongo": "stores",
     "sqltext": "sql", "influx": "stores", "python": "code", "perl": "code", "node": "code", "crontab": "cron", "at": "cron",
     "systemctl": "services", "service": "services", "kill": "services", "ip": "network", "ifconfig": "network", "dns": "network",
-    "netcat": "network", "ping": "network", "iptables": "network", "nft": "network", "git": "vcs", "gitconfig": "vcs", "rsync": "transfer",
+    "netcat": "sockets", "ping": "network", "iptables": "firewall", "nft": "firewall", "firewalld": "firewall", "git": "vcs", "gitconfig": "vcs", "rsync": "transfer",
     "scp": "transfer", "rclone": "transfer", "dockerrun": "containers", "inspect": "containers", "kubeget": "containers",
     "compose": "containers", "apiwrite": "containers", "pvesh": "proxmox", "pctset": "proxmox", "openssl": "crypto", "less": "pagers", "vim": "pagers",
     "visudo": "pagers",
-    "busctl": "services", "make": "code", "aptopts": "packages", "debugfs": "storage", "hdparm": "storage", "lines": "lines", "complete": "lines", "parted": "storage", "mkswap": "storage", "setcap": "files", "grep": "files", "wg": "network", "modprobe": "files", "printenv": "files", "restic": "transfer", "ghapi": "http",
+    "busctl": "services", "make": "code", "aptopts": "packages", "debugfs": "storage", "hdparm": "storage", "lines": "lines", "complete": "lines", "parted": "storage", "mkswap": "storage", "setcap": "files", "grep": "files", "wg": "network", "modprobe": "files", "printenv": "files", "restic": "transfer", "ghapi": "http", "lxdapi": "http",
     "push": "vcs", "sysctl": "services",
-    "miller": "tools", "nmap": "tools", "smartctl": "tools", "ntpq": "tools", "dc": "tools", "envsubst": "tools", "browser": "tools",
+    "miller": "tools", "strace": "tools", "nmap": "tools", "smartctl": "tools", "ntpq": "tools", "dc": "tools", "envsubst": "tools", "browser": "tools",
 }  # fmt: skip
 
 OWN_WORDS = frozenset(("tar", "find", "fd", "sed", "awk", "jq", "curl", "wget", "xargs", "dns"))

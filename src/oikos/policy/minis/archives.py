@@ -7,12 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import danger, judge, paths
+from oikos.policy import arguments, danger, disclosure, paths
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _MODES = {
     "t": "list", "list": "list", "x": "extract", "extract": "extract", "get": "extract", "c": "create", "create": "create", "r": "append",
@@ -113,7 +113,9 @@ def tar(this: Call) -> Flow | None:
                 mode = _MODES[meant_one]
             elif meant_one in _EXEC:
                 walker.unclear(f"tar.{meant_one}", word.span, f"--{meant_one} runs a program.", scene)
-                if danger.in_text(value) or (mode == "extract" and re.search(r"\bsh\b|bash", value)):
+                if danger.in_text(value.removeprefix("exec=")) or (
+                    mode == "extract" and re.search(r"\bsh\b|bash", value)
+                ):
                     walker.destroy(
                         "danger.argument",
                         word.span,
@@ -127,6 +129,8 @@ def tar(this: Call) -> Flow | None:
                 place = value
             elif meant_one == "to-stdout":
                 to_stdout = True
+            elif meant_one == "recursive-unlink":
+                walker.destroy("tar.unlink", word.span, "Deletes whole directories before it unpacks.", scene)
             elif meant_one == "remove-files":
                 walker.destroy("tar.remove-files", word.span, "Deletes the files it packed.", scene)
             elif meant_one in ("files-from", "exclude-from"):
@@ -185,13 +189,15 @@ def _mode(this: Call, mode: str, archive: str, to_stdout: bool, place: str, sour
                 "read.secret", this.span, "Shows secret material out of an archive.", scene, EffectKind.SENSITIVE
             )
         return Flow(tags, None, True)
+    if mode in ("create", "append", "update"):
+        secret |= disclosure.reads_all(this, source, paths.normal(place, walker.cwd) if place else walker.cwd)
     if mode == "create":
         outward = archive in ("-", "/dev/stdout") or (not archive)
         if outward or archive == "/dev/null":
             if secret:
                 walker.change("read.secret", this.span, "Packs secret material.", scene, EffectKind.SENSITIVE)
             return Flow(frozenset((Tag.BULK, Tag.SECRET) if secret else (Tag.BULK,)), None, True)
-        judge.value_kind(
+        arguments.value(
             this,
             "out",
             Word(archive, Word("").kind, this.span) if HOLE not in archive else Word(archive, span=this.span),

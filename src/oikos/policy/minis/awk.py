@@ -10,7 +10,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n;]+|\\\n) | (?P<comment>\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\.|\\\n)*")
@@ -18,6 +18,10 @@ _TOKEN = re.compile(
     | (?P<op>>>|\|&|\|\||&&|[-+*/%^!=<>]=|\*\*=?|\+\+|--|!~|[-+*/%^!<>=~?:,(){}\[\]$|&.@'`\\])""",
     re.VERBOSE | re.DOTALL,
 )
+_FILTER = re.compile(
+    r"(?:sort|uniq|head|tail|column|wc|cat|nl|tac|rev|cut|tr|fold|fmt|date|hostname|uname|nproc)(?:\s+[\w.,:=%+-]+)*"
+)
+"""Commands at the other end of a pipe whose options are read like those of any other command."""
 _SECRETIVE = re.compile(r"(?i)pass|secret|token|key|cred|auth")
 
 
@@ -46,7 +50,8 @@ def awk(this: Call) -> Flow | None:
                 )
         for text in word.values or (word.text.replace(HOLE, "0"),):
             for rule, sentence, payload in check(text):
-                walker.unclear(f"awk.{rule}", word.span, sentence, scene)
+                if not (rule == "pipe" and _FILTER.fullmatch(payload)):
+                    walker.unclear(f"awk.{rule}", word.span, sentence, scene)
                 commands = [payload] if payload else values
                 for command in commands:
                     if rule in ("system", "pipe"):

@@ -13,7 +13,7 @@ from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _MODULES = frozenset(
     "sys json math datetime time re string collections itertools functools statistics decimal fractions base64 hashlib hmac binascii struct textwrap ipaddress "
@@ -30,7 +30,7 @@ _CALLS = frozenset(
 )
 _DESTROYS = re.compile(
     r"\b(?:rmtree|rmSync|unlink(?:Sync)?|rmdir(?:Sync)?|remove(?:dirs|_tree)?|File\.delete|FileUtils\.rm\w*|os\.remove|fs\.rm|rm\s+-[rf]|Remove-Item|DROP\s|deleteMany|dropDatabase|"
-    r"reboot|poweroff|shutdown|mkfs)\b"
+    r"reboot|poweroff|shutdown|mkfs|file\s+delete|delete-(?:file|directory))\b"
 )
 _WRITTEN = re.compile(r"open\(\s*['\"](/[^'\"]+)['\"]\s*,\s*['\"][wax>+]")
 """Files a program opens for writing."""

@@ -11,7 +11,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import Tag
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 def dockerrun(this: Call) -> Flow | None:

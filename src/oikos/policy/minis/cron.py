@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind
@@ -10,7 +9,7 @@ from oikos.policy import danger
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 def crontab(this: Call) -> Flow | None:
@@ -26,12 +25,9 @@ def crontab(this: Call) -> Flow | None:
     if this.has("-l", "-V") and not this.line.args:
         return None
     walker.change("crontab.replace", this.span, "Replaces the crontab.", scene)
-    text = scene.stdin.text
-    if text is not None:
-        for line in text.split("\n"):
-            entry = re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line)
-            if entry and danger.in_text(entry.group(1)):
-                walker.destroy("danger.argument", this.span, f"{danger.NOTE}: {danger.in_text(entry.group(1))}.", scene)
+    found = danger.scheduled(scene.stdin.text or scene.source.text)
+    if found:
+        walker.destroy("danger.scheduled", this.span, f"{danger.NOTE}: {found}.", scene)
     return None
 
 

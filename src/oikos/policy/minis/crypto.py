@@ -9,7 +9,7 @@ from oikos.policy import hosts
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 def openssl(this: Call) -> Flow | None:

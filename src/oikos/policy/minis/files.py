@@ -12,7 +12,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, NOTHING, Tag
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _INTERPRETER = re.compile(
     r"(?:^|/)(?:python[\d.]*|perl[\d.]*|bash|sh|dash|zsh|ruby|node|php[\d.]*|lua[\d.]*|gdb|vim?|find|awk|tar|env)$"
@@ -226,6 +226,14 @@ def setcap(this: Call) -> Flow | None:
     return None
 
 
+_NETWORK_MODULES = re.compile(
+    r"e1000e?|igb|igbvf|igc|ixgbe(?:vf)?|i40e|iavf|ice|r81(?:25|68|69)|tg3|bnx2x?|bnxt_en|mlx[45]_(?:core|en)|virtio_net|vmxnet3|"
+    r"atlantic|sky2|alx|be2net|cxgb4|qede|nfp|ena|gve|hv_netvsc|xen[-_]netfront|dwmac\w*|stmmac|bcmgenet|lan78xx|smsc95xx|ax88179_178a|"
+    r"cdc_ether|iwlwifi|iwlmvm|ath\d+k\w*|brcmfmac|mt76\w*|bonding|team|bridge|8021q|wireguard"
+)
+"""Modules that may carry the way in."""
+
+
 def modprobe(this: Call) -> Flow | None:
     """Unloading modules only the shell can name may take away the network driver."""
     if (this.has("-r", "--remove") or this.name == "rmmod") and any(not word.literal for word in this.line.args):
@@ -236,6 +244,11 @@ def modprobe(this: Call) -> Flow | None:
             this.scene,
             EffectKind.CONNECTIVITY,
         )
+    elif this.has("-r", "--remove") or this.name == "rmmod":
+        for word in this.line.args:
+            if _NETWORK_MODULES.fullmatch(word.text.replace("-", "_")) and not this.dry:
+                why = f"Takes {word.text} away, and with it perhaps the way in."
+                this.walker.destroy("modprobe.network", word.span, why, this.scene, EffectKind.CONNECTIVITY)
     return None
 
 
@@ -289,7 +302,7 @@ def tee(this: Call) -> Flow | None:
 
     producer = "nothing" if scene.stdin.piped and scene.stdin.text == "" else "data"
     for word in this.line.args:
-        redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, producer, frozenset())
+        redirects.write_to(walker, word, ">>" if this.has("-a", "--append") else ">", scene, producer, scene.reads)
         if word.literal and (scene.stdin.text or Tag.NETWORK in scene.stdin.tags):
             walker.remember(word, scene.stdin)
     return Flow(scene.stdin.tags, scene.stdin.text, True)

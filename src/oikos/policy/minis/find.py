@@ -3,17 +3,18 @@
 # ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
-from oikos.policy import judge, paths
+from oikos.policy import arguments, paths
 from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _NO_VALUE = frozenset(
     "-print -print0 -ls -prune -quit -depth -d -mount -xdev -daystart -follow -empty -executable -readable -writable -nouser -nogroup "
@@ -78,7 +79,7 @@ def find(this: Call) -> Flow | None:
                 at += 1
         elif text == "-files0-from":
             if at < len(words):
-                judge.value_kind(this, "any", words[at], "find.files0-from", text)
+                arguments.value(this, "any", words[at], "find.files0-from", text)
                 secret = secret or paths.is_secret(words[at].text)
                 at += 1
         elif text == "-delete":
@@ -89,7 +90,7 @@ def find(this: Call) -> Flow | None:
         elif text in _WRITES or text == "-fprintf":
             in_expression = True
             if at < len(words):
-                judge.value_kind(this, "out", words[at], f"find.{text[1:]}", text)
+                arguments.value(this, "out", words[at], f"find.{text[1:]}", text)
             at += 2 if text == "-fprintf" else 1
         elif text in _EXEC:
             in_expression = True
@@ -106,11 +107,27 @@ def find(this: Call) -> Flow | None:
             starts.append(word)
     if secret:
         walker.change("read.secret", this.span, "Reads names out of secret material.", scene, EffectKind.SENSITIVE)
-    return Flow(_EMITS | _secret_tag(patterns, starts), None, True)
+    return Flow(_EMITS | _secret_tag(this, patterns, starts), None, True)
 
 
-def _secret_tag(patterns: list[str], starts: list[Word]) -> Tags:
+def _finds_runs(this: Call, patterns: list[str], starts: list[Word]) -> bool:
+    """Whether the secret files of other runs are among what is found."""
+    words = [word.text for word in this.words]
+    after = dict(itertools.pairwise(words))
+    every = not {"-o", "-or", "!", "-not", ","} & set(words)  # each test holds for all that is found
+    named = not patterns or any(map(paths.could_be_run_secret, patterns))
+    if every and (after.get("-type") == "d" or not named):
+        return False
+    deepest = after.get("-maxdepth", "")
+    levels = int(deepest) if deepest.isdigit() else 3
+    where = [one.text for one in starts] or ["."]
+    return any(paths.reaches_runs(paths.normal(one, this.walker.cwd), levels=levels) for one in where)
+
+
+def _secret_tag(this: Call, patterns: list[str], starts: list[Word]) -> Tags:
     """A search for private keys hands them on by name."""
+    if _finds_runs(this, patterns, starts):
+        return frozenset((Tag.SECRET,))
     names = [pattern for pattern in patterns if paths.is_secret("/root/.ssh/" + pattern) and "." not in pattern[-4:]]
     for start in starts:
         names += [pattern for pattern in patterns if paths.is_secret(start.text.rstrip("/") + "/" + pattern)]
@@ -131,7 +148,7 @@ def _run(this: Call, words: list[Word], at: int, patterns: list[str], starts: li
     inner = words[begin:at]
     if not inner:
         return at + 1
-    secret = _secret_tag(patterns, starts)
+    secret = _secret_tag(this, patterns, starts)
     hints = tuple(
         f"{start.text.rstrip('/')}/{pattern}" for start in starts[:2] or [Word(".")] for pattern in patterns[:2]
     )

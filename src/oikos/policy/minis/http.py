@@ -12,10 +12,10 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 # Devices and services that act on GET say so in the path or the query.
-_ACTION = re.compile(
+ACTION = re.compile(
     r"(?i)(?:[?&/=_.-]|^)(?:turn=|cmnd=|cmd=|command=|action=|switch=|state=(?:on|off)|power=|relay/\d\?|webhook|hook/|"
     r"(?:power_?o(?:n|ff)|toggle|reboot|restart|shutdown|poweroff|reset|delete|remove|destroy|drop|flush|purge|clear|kill|stop|enable|disable|upgrade|"
     r"install|deploy|trigger|exec|execute|quit|reload|unlock|insert|create|logout|unsubscribe|wol|wake|publish|disarm|(?:factory|setup|disk|sd|flash|fs)[-_/]?(?:format|default|defaults|erase|wipe)|erase|wipe)(?![a-z])|"
@@ -29,6 +29,7 @@ _SAFE_SCHEME = re.compile(r"(?i)^(?:https?://)?(?![a-z][a-z0-9+.-]*://)")
 
 _DESTROY_ACTION = re.compile(
     r"(?i)_delete_by_query|delete_series|clean_tombstones|(?:command|cmd|action)[\"']?\s*[=:]\s*[\"']?(?:reboot|shutdown|stop|destroy|delete|wipe|reset)\b|"
+    r"\b(?:drop|truncate)[\s+]+(?:table|database|schema|measurement|series|user|index)\b|\bdelete[\s+]+from\b|"
     r"[/?&](?:delete|destroy|purge|wipe|drop|erase|factory-?reset|reboot|shutdown|poweroff)(?:[/?&_-]|$)"
 )
 """What a request that may change something says when it destroys."""
@@ -54,7 +55,7 @@ def judge_url(this: Call, word: Word, *, method: str = "GET") -> str:
             continue
         host = hosts.host_of(text).replace(HOLE, "")
         rest = urllib.parse.unquote(re.sub(r"^(?:[a-zA-Z]+://)?[^/?]*", "", text))
-        action = _ACTION.search(rest)
+        action = ACTION.search(rest)
         if action or _SQL_WRITE.search(rest.replace("+", " ")):
             what = action.group().strip("?&/=_.-") if action else "a statement"
             walker.change(
@@ -172,7 +173,7 @@ def curl(this: Call) -> Flow | None:
             and value is not None
             and not (value.tags & {Tag.SECRET, Tag.FILE})
         ):
-            if _ACTION.search("?" + text):
+            if ACTION.search("?" + text):
                 walker.change("http.action", used.word.span, "The query asks for an action.", scene)
             continue
         if method not in ("GET", "HEAD") or text.startswith("@") or method:
@@ -390,6 +391,14 @@ def httpie(this: Call) -> Flow | None:
     for word in args[:1]:
         judge_url(this, word)
     return Flow(frozenset((Tag.NETWORK,)), None, True)
+
+
+def lxdapi(this: Call) -> Flow | None:
+    """`lxc query -X METHOD`: without a method it reads."""
+    for word in this.values("-X", "--request"):
+        if word.text.upper() not in ("GET", "HEAD"):
+            this.walker.change("http.method", word.span, "Changes something on the server.", this.scene)
+    return ghapi(this)
 
 
 def ghapi(this: Call) -> Flow | None:

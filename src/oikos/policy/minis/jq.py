@@ -11,7 +11,7 @@ from oikos.policy import paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 # Members that hold variables with their values, or a password.

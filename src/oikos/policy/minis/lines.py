@@ -10,7 +10,7 @@ from oikos.policy import carried
 from oikos.policy.scene import EMPTY, Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _SHOWS = {
     # `report -f FILE` writes, so the letters are listed.
@@ -21,6 +21,8 @@ _SHOWS = {
     "vtysh": r"(?:show|sh)(?!\s+(?:run|start|tech|conf))(?:\s+[\w.:/,*-]+)+",
     "birdc": r"(?:show)(?:\s+[\w.:/,*-]+)+",
     "smbclient": r"(?:ls|dir|du|pwd|l|allinfo|stat|showacls|volume|queue|help|exit|quit|q)(?:\s+[\w./\\*?-]+)?",
+    "asterisk": r"(?:core|sip|pjsip|iax2|dialplan|queue|database|module|voicemail|agents?|channels?|bridge|manager|cdr|logger|help)\s+show(?:\s+[\w/@.-]+)*",
+    "fs_cli": r"(?:status|version|uptime|show\s+[\w ]+|sofia\s+status(?:\s+[\w/@.-]+)*)",
     "lftp": r"(?:ls|nlist|cls|du|pwd|quit|exit|bye|open|set net:timeout)(?:\s+[\w.:/*?-]+)*",
 }
 """What a text may be, by program; anything else is not understood."""
@@ -29,7 +31,7 @@ _SHOWS = {
 def lines(this: Call) -> Flow | None:
     """Options with a command text: `xfs_quota -c TEXT`, `vtysh -c TEXT`, `smbclient -c TEXT`."""
     shows = re.compile(_SHOWS.get(this.name, r"(?!)"))
-    for word in this.values("-c", "--command", "-e"):
+    for word in this.values("-c", "--command", "-e", "-x", "-rx"):
         parts = re.split(r"[;\n]", word.text) if word.literal else [""]
         if not any(parts) or not all(shows.fullmatch(part.strip()) for part in parts if part.strip()):
             if any(carried.loses(part) for part in parts):

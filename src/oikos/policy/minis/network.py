@@ -1,4 +1,4 @@
-"""Network tools: addresses, links, routes, firewalls, name queries, raw connections."""
+"""Network tools: addresses, links, routes, name queries, probes, tunnels."""
 
 # ruff: noqa: E501 - tables and sentences read better on one line
 from __future__ import annotations
@@ -12,7 +12,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _OBJECTS = (
     "address addrlabel maddress route rule neighbor neighbour ntable ntbl link l2tp fou ila macsec tunnel tunl tuntap tap token tcpmetrics tcp_metrics "
@@ -108,6 +108,10 @@ def ip(this: Call) -> Flow | None:
         if inner:
             return walker.command(inner, scene.inside(f"ip {thing} exec"))
         return None
+    if thing == "monitor" and all(word.literal for word in rest):
+        return None
+    if thing == "sr" and [word.text for word in rest] == ["tunsrc", "show"]:
+        return None
     if not verb and thing in ("monitor", "netconf", "address", "link", "neighbor", "maddress", "tunnel"):
         # `ip addr eth0` is no command in current versions, `ip link eth0` shows.
         walker.unclear(
@@ -190,7 +194,7 @@ def ifconfig(this: Call) -> Flow | None:
     if len(args) <= 1:
         return None
     texts = [word.text for word in args]
-    if "down" in texts or "0.0.0.0" in texts or "del" in texts:
+    if "down" in texts or "0.0.0.0" in texts or texts[1:] == ["0"] or "del" in texts:
         this.walker.destroy(
             "ifconfig.down",
             this.span,
@@ -261,79 +265,6 @@ def dns(this: Call) -> Flow | None:
     return None
 
 
-def netcat(this: Call) -> Flow | None:
-    """nc, ncat, socat: only a connect test is a look."""
-    walker, scene = this.walker, this.scene
-    texts = [word.text for word in this.words[1:]]
-    joined = " ".join(texts)
-    runs = any(
-        re.fullmatch(r"-[a-zA-Z]*[ec]|--exec|--sh-exec|--lua-exec|-[ec]\S+", text)
-        and not re.fullmatch(r"-[zvwunN46]+c?", text)
-        for text in texts
-    )
-    if this.name == "socat":
-        runs = bool(re.search(r"(?i)\b(?:exec|system|shell):", joined))
-    host = next((text for text in texts if not text.startswith("-") and not text.isdigit()), "")
-    if runs and this.name != "socat":
-        walker.destroy(
-            f"{this.name}.exec",
-            this.span,
-            "Hands a shell to whoever is at the other end.",
-            scene,
-            EffectKind.REMOTE_CODE,
-            EffectKind.EGRESS,
-            thing=host,
-        )
-    elif runs:
-        both = re.search(r"(?i)\b(?:tcp|udp|openssl|sctp|vsock|listen)", joined)
-        if both:
-            walker.destroy(
-                "socat.exec",
-                this.span,
-                "Joins a program to a network connection.",
-                scene,
-                EffectKind.REMOTE_CODE,
-                EffectKind.EGRESS,
-                thing=host,
-            )
-        else:
-            walker.unclear("socat.exec", this.span, "Runs a program.", scene)
-    elif this.name == "socat":
-        walker.unclear("socat.relay", this.span, "Relays data between two addresses.", scene)
-    elif any(re.fullmatch(r"-[a-zA-Z]*z[a-zA-Z]*|--zero", text) for text in texts) and not any(
-        re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", text) for text in texts
-    ):
-        for text in texts:
-            if text.startswith("-") and not re.fullmatch(
-                r"-(?:[zvunNd46tr]*[wiGqs]?\d*|w)|--(?:zero|wait(?:=\d+)?|verbose|udp|nodns)", text
-            ):
-                walker.unclear(
-                    f"opt.unknown.{this.name}", this.span, f"The option {text} of {this.name} is not known.", scene
-                )
-        if any(re.fullmatch(r"\d+-\d+", text) for text in texts):
-            walker.change("netcat.scan", this.span, "Scans a range of ports.", scene)
-        if host and not hosts.is_loopback(host):
-            walker.find(
-                "netcat.probe",
-                Risk.READ_ONLY,
-                this.span,
-                f"Tries to connect to {host}.",
-                scene,
-                (EffectKind.EGRESS,),
-                host,
-            )
-    else:
-        walker.change(
-            f"{this.name}.data",
-            this.span,
-            "Opens a connection that carries data.",
-            scene,
-            EffectKind.EGRESS,
-            thing=host,
-        )
-    return None
-
-
 def ping(this: Call) -> Flow | None:
     """ping may carry a pattern, and may flood."""
     if this.name.startswith("ping") and this.has("-f", "-A"):
@@ -347,54 +278,6 @@ def ping(this: Call) -> Flow | None:
                 this.scene,
                 EffectKind.EGRESS,
             )
-    return None
-
-
-def iptables(this: Call) -> Flow | None:
-    """`iptables -P CHAIN DROP` closes everything."""
-    for used in this.line.used:
-        if used.name in ("-P", "--policy"):
-            texts = [word.text for word in (*([used.value] if used.value else []), *this.line.args)]
-            if "DROP" in texts or "REJECT" in texts:
-                this.walker.destroy(
-                    "iptables.policy",
-                    this.span,
-                    "Drops everything no rule allows, the way in among it.",
-                    this.scene,
-                    EffectKind.CONNECTIVITY,
-                )
-    return None
-
-
-def nft(this: Call) -> Flow | None:
-    """nft commands, given as words or as one text."""
-    walker, scene = this.walker, this.scene
-    text = " ".join(word.text for word in this.line.args)
-    if not text and this.has("-f", "--file"):
-        text = scene.stdin.text or ""
-    if not text:
-        return None
-    for part in re.split(r"[;\n]", text):
-        words = part.split()
-        if not words or (
-            words[0] in ("list", "describe", "monitor", "get") and all(word.literal for word in this.line.args)
-        ):
-            continue
-        if (
-            words[0] in ("flush", "destroy")
-            or words[:2] == ["delete", "table"]
-            or words[:2] == ["delete", "chain"]
-            or ("policy" in words and "drop" in text)
-        ):
-            walker.destroy(
-                f"nft.{words[0]}",
-                this.span,
-                "Removes firewall rules in bulk, or closes everything.",
-                scene,
-                EffectKind.CONNECTIVITY,
-            )
-        else:
-            walker.change(f"nft.{words[0]}", this.span, "Changes the firewall.", scene, EffectKind.CONNECTIVITY)
     return None
 
 

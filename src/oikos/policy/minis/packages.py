@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _FREE = re.compile(
-    r"(?i)(?:APT::Get::Assume-Yes|APT::Color|APT::Sandbox::User|APT::Update::Error-Mode|Dpkg::Options::?|DPkg::Lock::Timeout|Dpkg::Use-Pty|Acquire::\w+::(?:Timeout|Proxy_|No-Cache)|"
+    r"(?i)(?:Debug::[\w:]+|APT::Get::Assume-Yes|APT::Color|APT::Sandbox::User|APT::Update::Error-Mode|Dpkg::Options::?|DPkg::Lock::Timeout|Dpkg::Use-Pty|Acquire::\w+::(?:Timeout|Proxy_|No-Cache)|"
     r"Acquire::(?:Retries|ForceIPv[46]|Check-Valid-Until_|Languages)|quiet|APT::Get::(?:Show-Upgraded|Show-Versions|List-Cleanup)|Acquire::http::Timeout|APT::Cmd::Disable-Script-Warning|"
     r"APT::Install-(?:Recommends|Suggests)|APT::Get::AllowUnauthenticated_)="
 )

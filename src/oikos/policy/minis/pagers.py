@@ -10,7 +10,7 @@ from oikos.policy import danger
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 def less(this: Call) -> Flow | None:
@@ -32,6 +32,14 @@ def vim(this: Call) -> Flow | None:
             return None
         if danger.in_text(re.sub(r"^[+:]*!?", "", word.text)):
             walker.destroy("danger.argument", word.span, f"{danger.NOTE}.", scene)
+    for line in (scene.stdin.text or "").split("\n"):
+        spoken = re.match(r"[:\s\d%.,$]*(?:[rw]\s*)?!\s*(.+)", line)
+        if spoken:
+            walker.unclear("editor.shell", this.span, "The editor runs a program.", scene)
+            walker.script(spoken.group(1), scene.inside(this.name), this.span, None)
+    for word in this.words[1:]:
+        if re.search(r"\(delete-(?:file|directory)\b", word.text):
+            walker.destroy("editor.delete", word.span, "The editor deletes a file.", scene)
     batch = any(re.fullmatch(r"-[a-zA-Z]*[esE][a-zA-Z]*", word.text) for word in this.words[1:]) or scene.stdin.piped
     if not batch:
         walker.change(

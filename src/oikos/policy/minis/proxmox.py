@@ -10,7 +10,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _GUEST = re.compile(r"/nodes/[^/]+/(?:qemu|lxc)/(\d+)")
 

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import Risk
-from oikos.policy import judge, paths
+from oikos.policy import arguments, paths
 from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _PLAIN = frozenset("pdqQlnNPDgGhHxzF=")
 
@@ -57,7 +57,7 @@ def sed(this: Call) -> Flow | None:
             for rule, risk_text, payload in check(text):
                 walker.unclear(f"sed.{rule}", word.span, risk_text, scene)
                 if rule in ("w", "W", "s.w") and payload:
-                    judge.value_kind(this, "out", Word(payload, span=word.span), "sed.w", "w")
+                    arguments.value(this, "out", Word(payload, span=word.span), "sed.w", "w")
                     if paths.is_block_device(payload) or (paths.is_critical(payload)):
                         walker.destroy(
                             "sed.w",
@@ -70,7 +70,7 @@ def sed(this: Call) -> Flow | None:
                 if rule in ("e", "s.e") and payload:
                     walker.script(payload.replace(HOLE, "x"), scene.inside("sed e"), word.span, None)
                 if rule in ("r", "R") and paths.is_secret(payload):
-                    judge.value_kind(this, "secret", word, "sed.r", "r")
+                    arguments.value(this, "secret", word, "sed.r", "r")
     return None
 
 

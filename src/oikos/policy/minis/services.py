@@ -12,7 +12,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 # Units that carry the way in: without them nobody can undo a mistake from outside.
 _ACCESS = re.compile(
@@ -35,7 +35,9 @@ _ACCESS_NAMES = tuple(
     )
     for ending in ("", ".service")
 )
-_DOWN = frozenset(("stop", "disable", "mask", "kill", "zap", "del", "delete", "remove"))
+_DOWN = frozenset(
+    ("stop", "disable", "mask", "kill", "zap", "del", "delete", "remove", "down", "off", "exit", "force-stop")
+)
 
 
 def carries_access(unit: str) -> bool:

@@ -8,14 +8,14 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oikos.domain.verdict import EffectKind, Hop, HopKind, Risk
-from oikos.policy import danger, judge, paths, unwrap
+from oikos.domain.verdict import EffectKind
+from oikos.policy import arguments, assignments, danger, disclosure, paths, unwrap
 from oikos.policy.expand import plain_text
 from oikos.policy.scene import EMPTY, Flow
 from oikos.policy.words import HOLE, Tag, Tags, Word, WordKind
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
     from oikos.policy.walk import Walker
 
 _CODE = frozenset(
@@ -154,14 +154,18 @@ def xargs(this: Call) -> Flow | None:
     given: Tags = (
         scene.stdin.tags if scene.stdin.piped and not this.has("-a", "--arg-file") else frozenset((Tag.UNKNOWN,))
     )
-    if scene.stdin.text is not None:
-        given = frozenset()
     if not rest:
         rest = [Word("echo", span=this.span)]
+    inputs = _inputs(this)
     token = next(
         (value.text for value in this.values("-I", "--replace", "-i")), "{}" if this.has("--replace", "-i") else ""
     )
     head = rest[0]
+    if inputs is not None:
+        return _each_input(this, rest, token, inputs)
+    if scene.stdin.text is not None:
+        given |= {Tag.UNKNOWN}
+        disclosure.secrets(walker, [Word(one, span=this.span) for one in scene.stdin.text.split()], scene)
     program = walker.knowledge.program(head.text.rsplit("/", 1)[-1]) if head.literal else None
     if token:
         words = [_fill(word, token, given) for word in rest]
@@ -178,6 +182,60 @@ def xargs(this: Call) -> Flow | None:
     if program is None and head.literal and head.text not in ("echo", "printf", "test", "["):
         return walker.command(words, inside)
     return walker.command(words, inside)
+
+
+_MOST_INPUTS = 64
+"""Lines or words on standard input that are looked at one by one."""
+
+
+def _inputs(this: Call) -> list[list[str]] | None:
+    """The words that xargs adds to each of its commands; None when only the shell will know, or they are too many."""
+    text = this.scene.stdin.text
+    if text is None or HOLE in text or this.has("-a", "--arg-file", "-e", "-E", "--eof"):
+        return None
+    cut = "\0" if this.has("-0", "--null") else next((one.text for one in this.values("-d", "--delimiter")), "")
+    lines = [line for line in text.split("\n") if line.strip()]
+    if "\\" in text and re.search("['\"]", text) and not cut:  # not read as a shell reads it
+        return None
+    try:
+        if cut:
+            words = [[one] for one in text.removesuffix(cut).split("\n" if cut == "\\n" else cut)]
+        elif this.has("-I", "--replace", "-i"):  # the whole line is one word
+            words = [[line.strip()] for line in lines]
+        elif this.has("-L", "--max-lines", "-l"):
+            words = [shlex.split(line) for line in lines]
+        else:
+            words = [[one] for one in shlex.split(text)]
+    except ValueError:
+        return None
+    return words if sum(map(len, words)) <= _MOST_INPUTS else None
+
+
+def _each_input(this: Call, rest: list[Word], token: str, inputs: list[list[str]]) -> Flow:
+    """Every command that xargs makes of known words; together they are judged at least as its one command is."""
+    walker, flow = this.walker, EMPTY
+    inside = replace(this.scene.inside("xargs"), stdin=EMPTY)
+    made: list[list[Word]] = []
+    if token:
+        for line in inputs[:16]:
+            filled = [
+                replace(word, text=word.text.replace(token, line[0]), body=None) if token in word.text else word
+                for word in rest
+            ]
+            made.append(filled)
+        if len(inputs) > 16:
+            made.append([_fill(word, token, frozenset((Tag.UNKNOWN,))) for word in rest])
+    else:
+        said = [Word(one, span=this.span) for line in inputs for one in line]
+        count = next((one.text for one in this.values("-n", "--max-args")), "")
+        if this.has("-L", "--max-lines", "-l"):
+            made.extend([*rest, *(Word(one, span=this.span) for one in line)] for line in inputs)
+        elif count.isdigit() and int(count):
+            made.extend([*rest, *said[at : at + int(count)]] for at in range(0, len(said), int(count)))
+        made.append([*rest, *said])
+    for words in made or [rest]:
+        flow = walker.command(words, inside)
+    return flow
 
 
 def _fill(word: Word, token: str, tags: Tags) -> Word:
@@ -230,7 +288,7 @@ def env(this: Call) -> Flow | None:
         unwrap.script(walker, [word], scene.inside("env -S"))
     while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
         name, _, value = rest[0].text.partition("=")
-        judge.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
+        assignments.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
         walker.wake(rest[0], scene)
         rest = rest[1:]
     if not rest:
@@ -248,13 +306,13 @@ def sudo(this: Call) -> Flow | None:
     rest = this.line.rest
     while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
         name, _, value = rest[0].text.partition("=")
-        judge.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
+        assignments.judge_name(walker, name, value if rest[0].literal else None, "prefix", rest[0].span, scene)
         rest = rest[1:]
     if this.has("-l", "--list", "-v", "-V", "--validate", "-k", "-K") and not (rest and this.has("-k", "-v")):
         return EMPTY
     if this.has("-e", "--edit"):
         for word in rest:
-            judge.value_kind(this, "out", word, "sudo.edit", "edit")
+            arguments.value(this, "out", word, "sudo.edit", "edit")
         return EMPTY
     if not rest:
         walker.change(
@@ -411,54 +469,3 @@ def busybox(this: Call) -> Flow | None:
     if not rest:
         return EMPTY
     return this.walker.command(rest, this.scene.inside(this.name))
-
-
-def ansible(this: Call) -> Flow | None:
-    """`ansible PATTERN -m MODULE -a ARGS`: an ad-hoc command on many hosts."""
-    walker, scene = this.walker, this.scene
-    if this.has("--list-hosts"):
-        return EMPTY
-    module = this.value("-m", "--module-name")
-    args = this.value("-a", "--args")
-    name = (module.text if module else "command").rsplit(".", 1)[-1]
-    if name in (
-        "ping",
-        "setup",
-        "gather_facts",
-        "stat",
-        "service_facts",
-        "package_facts",
-        "debug",
-        "getent",
-        "find",
-        "command",
-        "shell",
-        "raw",
-    ):
-        if name in ("command", "shell", "raw") and args is not None:
-            text = re.sub(r"\b(?:chdir|creates|removes|executable)=\S+\s*", "", args.text)
-            target = next((word.text for word in this.line.args if word.literal), "")
-            inside = scene.inside(f"ansible {target}", Hop(kind=HopKind.SSH, name=""))
-            flow = unwrap.script(walker, [replace(args, text=text, body=None)], inside)
-            walker.find(
-                "ansible.hosts",
-                Risk.READ_ONLY,
-                this.span,
-                f"Runs on the hosts of {target or 'an inventory'}.",
-                scene,
-                (EffectKind.TARGET_ESCAPE,),
-                target,
-            )
-            return flow
-        if name in ("command", "shell", "raw"):
-            walker.unclear("ansible.command", this.span, "No command is given.", scene)
-        return EMPTY
-    if args is not None and "absent" in args.text and re.search(r"\bpurge=(?:yes|true)", args.text):
-        walker.destroy(f"ansible.{name}", this.span, "Deletes packages with their configuration.", scene)
-    elif name in ("reboot",):
-        walker.destroy("ansible.reboot", this.span, "Reboots hosts.", scene, EffectKind.OUTAGE)
-    elif name in ("file", "user", "lvol", "filesystem", "parted", "zfs") and args is not None and "absent" in args.text:
-        walker.destroy(f"ansible.{name}", this.span, f"The module {name} deletes.", scene)
-    else:
-        walker.change(f"ansible.{name}", this.span, f"The module {name} changes hosts.", scene)
-    return EMPTY

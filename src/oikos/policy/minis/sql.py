@@ -13,7 +13,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Tag, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|\#[^\n]*(?=\n|$)|/\*(?!!).*?\*/) | (?P<bang>/\*!.*?\*/) | (?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
@@ -53,11 +53,12 @@ _FUNCTIONS = frozenset(
     topk quantile uniq any_ tostring toint64 todate todatetime formatreadablesize arrayjoin tuple map countif sumif avgif uptime hostname numeric decimal varchar
     timestamp timestamptz int integer bigint text tables using as from join where select union exists by lateral table key index primary references unique check
     connection_id row_count found_rows charset collation benchmark_ inet_ntoa inet_aton field find_in_set elt make_set truncate_ cot sin cos tan atan
-    json_arrayagg json_objectagg json_keys json_unquote json_contains json_search json_length any_value""".split()
+    mean median spread percentile derivative non_negative_derivative difference non_negative_difference moving_average cumulative_sum
+    elapsed integral holt_winters_ first last top bottom fill json_arrayagg json_objectagg json_keys json_unquote json_contains json_search json_length any_value""".split()
 )
 _SECRET_TABLES = re.compile(
     r"(?i)\b(?:pg_authid|pg_shadow|rolpassword|passwd|authentication_string|pg_user_mappings?|load_file|pg_read_file|pg_read_binary_file|"
-    r"pg_ls_dir_|secret_?keys?|api_?keys?|password_hash|oauth_tokens?|pg_hba_file_rules_)\b"
+    r"pg_ls_dir_|secret_?keys?|api_?keys?|password_hash|oauth_tokens?|pg_hba_file_rules_)\b|\b(?:from|join)\s+(?:shadow|carves|curl)\b"
 )
 _PRAGMA_READS = frozenset(
     "table_info table_xinfo table_list index_list index_info index_xinfo database_list foreign_key_list foreign_key_check integrity_check quick_check page_count page_size "
@@ -131,6 +132,8 @@ def _statement(tokens: list[tuple[str, str]]) -> list[tuple[Risk, str, str]]:
         inner = " ".join(text for kind, text in tokens if kind in ("string", "dollar"))
         destroys = re.search(r"(?i)\b(?:drop|truncate|delete\s+from)\b", inner)
         add(Risk.DESTRUCTIVE if destroys else Risk.CONFIG_MUTATION, first.lower(), "Runs code inside the database.")
+    elif first == "SYSTEM" and "DROP" in names and not names & {"CACHE", "CACHES"}:
+        add(Risk.DESTRUCTIVE, "system.drop", "Forgets a replica and its data.")
     elif first in _CHANGES:
         add(Risk.CONFIG_MUTATION, first.lower(), f"{first} changes the database or the server.")
     elif first not in _READS or (first == "START" and words[1:2] != ["TRANSACTION"]):
@@ -342,11 +345,11 @@ def sqlite(this: Call) -> Flow | None:
     args = this.line.args
     for word in args[1:]:
         _sqlite_text(this, word)
-    for word in this.values("-cmd", "--cmd"):
+    for word in this.values("-cmd", "--cmd", "-c"):
         _sqlite_text(this, word)
     if args:
         this.walker.report.name("database", args[0].text.replace(HOLE, ""), this.scene.place, Risk.READ_ONLY, "query")
-    if len(args) < 2:
+    if len(args) < 2 and not (this.name == "duckdb" and this.has("-c")):
         _from_stdin(this, None)
     return Flow(frozenset((Tag.FILE,)), None, True)
 
@@ -377,6 +380,8 @@ def _sqlite_text(this: Call, word: Word) -> None:
 def sqltext(this: Call) -> Flow | None:
     """Any client that takes statements by an option or as its last argument."""
     words = this.values("-q", "--query", "-e", "--execute", "-c", "--command", "-Q", "-execute", "--sql")
+    if this.name == "osqueryi":
+        words = words or list(this.line.args)
     for word in words:
         judge_sql(this, word)
     if not words:

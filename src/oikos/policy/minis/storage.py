@@ -10,7 +10,7 @@ from oikos.policy import paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _DEBUGFS = re.compile(
     r"\s*(?:stat|ls|stats|show_super_stats|imap|icheck|ncheck|blocks|bmap|htree|features|show_inode_info|testi|testb|lsdel|ex|extents|filefrag|logdump|id|bd|ea_list|ea_get|params|quit|q|dirsearch|help)(?:\s+[^|!]*)?"

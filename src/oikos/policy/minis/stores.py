@@ -11,7 +11,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE, Word
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _REDIS_READS = frozenset(
     """ping echo get mget strlen getrange exists type ttl pttl keys scan sscan hscan zscan hget hgetall hmget hkeys hvals hlen hexists hstrlen lrange llen lindex
@@ -28,6 +28,15 @@ _REDIS_SUB_READS = {
     "pubsub": {"channels", "numsub", "numpat", "help", "shardchannels", "shardnumsub"}, "xinfo": {"stream", "groups", "consumers", "help"},
     "command": {"count", "docs", "list", "info", "getkeys", "help", ""},
 }  # fmt: skip
+_REDIS_SUB_DESTROYS = frozenset(
+    (
+        ("function", "flush"),
+        ("function", "delete"),
+        ("function", "restore"),
+        ("xgroup", "destroy"),
+        ("xgroup", "delconsumer"),
+    )
+)
 _REDIS_DESTROYS = frozenset(
     """flushall flushdb del unlink shutdown lpop rpop spop zpopmin zpopmax blpop brpop bzpopmin bzpopmax getdel lrem ltrim srem zrem zremrangebyscore
     zremrangebyrank zremrangebylex hdel xdel xtrim expire pexpire expireat pexpireat slaveof replicaof migrate rename restore swapdb debug lmpop zmpop
@@ -39,6 +48,11 @@ def redis(this: Call) -> Flow | None:
     """`redis-cli [options] COMMAND ARG…`, or commands on standard input."""
     walker, scene = this.walker, this.scene
     args = this.line.args
+    if this.has("--cluster"):
+        for word in this.values("--cluster"):
+            if word.text in ("del-node", "fix", "import", "create"):
+                walker.destroy("redis.cluster", word.span, "Removes or rebuilds nodes of a cluster.", scene)
+        return None
     if args:
         _redis_command(this, [word.text for word in args], args[0])
         if any(not word.literal for word in args[:1]):
@@ -99,7 +113,7 @@ def _redis_command(this: Call, words: list[str], at: Word) -> None:
         )
     elif name in _REDIS_READS:
         return
-    elif name in _REDIS_DESTROYS:
+    elif name in _REDIS_DESTROYS or (name, sub) in _REDIS_SUB_DESTROYS:
         this.walker.destroy(f"redis.{name}", at.span, f"`{name}` deletes or replaces data.", this.scene)
     elif name in ("eval", "fcall", "evalsha") and any(
         call.lower() in _REDIS_DESTROYS for call in re.findall(r"call\(\s*['\"](\w+)", " ".join(words))
@@ -112,8 +126,14 @@ def _redis_command(this: Call, words: list[str], at: Word) -> None:
 
 
 _MONGO_DESTROYS = re.compile(
-    r"\b(?:dropDatabase|drop|dropIndex(?:es)?|deleteMany|deleteOne|remove|findOneAndDelete|shutdownServer|dropUser|dropAllUsers|dropRole|fsyncLock_)\s*\("
+    r"\b(?:dropDatabase|drop|dropIndex(?:es)?|deleteMany|deleteOne|remove|findOneAndDelete|shutdownServer|dropUser|dropAllUsers|dropRole|fsyncLock_)\s*\(|\b(?:deleteMany|deleteOne)['\"]?\s*:|renameCollection\([^)]*true"
 )
+_MONGO_ADMIN = re.compile(
+    r"""db\.(?:adminCommand|runCommand)\(\s*\{\s*['"]?(?:listDatabases|listCollections|listCommands|serverStatus|replSetGetStatus|"""
+    r"""replSetGetConfig|buildInfo|hostInfo|ping|connPoolStats|top|isMaster|hello|dbStats|collStats|getCmdLineOpts|getParameter|"""
+    r"""connectionStatus|currentOp|lockInfo|features)['"]?\s*:\s*[\w'".*]+\s*(?:,\s*['"]?\w+['"]?\s*:\s*[\w'".]+\s*)*\}\s*\)"""
+)
+"""Commands of the server that only look."""
 _MONGO_CALL = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
 _MONGO_READS = frozenset(
     """stats status find findOne count countDocuments estimatedDocumentCount distinct aggregate getCollectionNames getCollectionInfos getCollection getSiblingDB
@@ -139,7 +159,8 @@ def mongo(this: Call) -> Flow | None:
     for word in texts:
         if not word.literal:
             walker.unclear("sql.dynamic", word.span, "Part of the text is only known when the shell runs.", scene)
-        text = re.sub(r"'[^']*'|\"[^\"]*\"", "''", word.text)
+        asked = _MONGO_ADMIN.sub("''", word.text)
+        text = re.sub(r"'[^']*'|\"[^\"]*\"", "''", asked)
         if _MONGO_DESTROYS.search(text) or re.search(r"\b(?:shutdown|dropDatabase|drop|delete)['\"]?\s*:", word.text):
             walker.destroy("mongo.delete", word.span, "Deletes data.", scene)
         names = set(_MONGO_CALL.findall(text))
@@ -163,6 +184,13 @@ def influx(this: Call) -> Flow | None:
 
     for word in this.values("-execute"):
         judge_sql(this, word)
+    if not this.sub and not this.values("-execute") and not this.line.args:
+        if scene.stdin.text is not None:
+            judge_sql(this, Word(scene.stdin.text, span=this.span))
+        elif scene.stdin.piped:
+            walker.unclear(
+                "console.stdin", this.span, "influx carries out what it reads, and that is not known.", scene
+            )
     for word in this.line.args:
         text = word.text.replace(HOLE, "")
         if re.search(r"\bto\s*\(|\bwideTo\s*\(|http\.(?:post|endpoint)|sql\.to|experimental\.to", text):

@@ -13,7 +13,7 @@ from oikos.policy.scene import Flow
 from oikos.policy.words import HOLE
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 _MILLER_VERBS = frozenset(
     "altkv bar bootstrap bottom cat count count-distinct count-similar cut decimate fill-down fill-empty flatten format-values fraction gap grep "
@@ -103,11 +103,30 @@ def ntpq(this: Call) -> Flow | None:
     return None
 
 
+def strace(this: Call) -> Flow | None:
+    """strace only watches, unless it makes system calls fail."""
+    for word in (*this.values("-e"), *this.values("--trace")):
+        if re.match(r"(?:inject|fault)=", word.text):
+            this.walker.unclear(
+                "strace.inject",
+                word.span,
+                "Makes system calls of the program fail, or return something else.",
+                this.scene,
+            )
+    return None
+
+
 def dc(this: Call) -> Flow | None:
     """dc runs the rest of a line behind `!`, unless it begins a comparison."""
     texts = [(word.text, word.span) for word in this.values("-e", "--expression")]
+    for word in this.line.args:
+        this.walker.unclear("dc.file", word.span, "dc runs lines of the file that begin with `!`.", this.scene)
     if this.scene.stdin.text is not None:
         texts.append((this.scene.stdin.text, this.span))
+    elif this.scene.stdin.piped and not this.line.args and not texts:
+        this.walker.unclear(
+            "dc.stdin", this.span, "dc runs lines behind `!`, and what it reads is not known.", this.scene
+        )
     for text, span in texts:
         for found in re.finditer(r"!(?![<>=])([^\n]*)", re.sub(r"\[[^\]!]*\]", "", text)):
             this.walker.unclear("dc.shell", span, "dc runs the rest of this line as a command.", this.scene)

@@ -10,7 +10,7 @@ from oikos.policy import danger, paths
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 
 def _remote_host(text: str) -> str:

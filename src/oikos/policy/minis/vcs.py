@@ -10,7 +10,7 @@ from oikos.policy import hosts, paths, unwrap
 from oikos.policy.scene import Flow
 
 if TYPE_CHECKING:
-    from oikos.policy.judge import Call
+    from oikos.policy.call import Call
 
 # Directories anybody may write to: a repository there can carry its own programs.
 _FOREIGN = re.compile(r"^/(?:tmp|var/tmp|dev/shm)(?:/|$)")
@@ -40,6 +40,9 @@ def git(this: Call) -> Flow | None:
                 walker.change(
                     "read.secret", word.span, "Shows secret material.", scene, EffectKind.SENSITIVE, thing=word.text
                 )
+    texts = [word.known for word in this.words]
+    if this.sub[:1] == ("checkout",) and "--" in texts[:-1]:
+        walker.destroy("git.checkout.files", this.span, "Discards the changes of the files it names.", scene)
     for word in this.values("-c"):
         command = re.match(r"(?i)alias\.\w+=!(.*)", word.text, re.DOTALL)
         if command:
@@ -68,6 +71,9 @@ def gitconfig(this: Call) -> Flow | None:
 def push(this: Call) -> Flow | None:
     """`git push`: forced, deleting, or to a stranger."""
     walker, scene = this.walker, this.scene
+    for word in this.line.args[:1]:
+        if re.match(r"ext::|fd::", word.text):
+            walker.unclear("git.transport", word.span, "This transport runs a program.", scene)
     for word in this.line.args[1:]:
         if word.text.startswith((":", "+")):
             walker.destroy("git.push.ref", word.span, "Deletes or overwrites a remote branch.", scene)
