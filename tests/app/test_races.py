@@ -14,7 +14,7 @@ from oikos.adapters.model.scripted import Scripted, script_text
 from oikos.app.service import Done
 from oikos.domain import events as ev
 from oikos.domain.errors import Code, Refusal
-from oikos.domain.inventory import Mode
+from oikos.domain.inventory import AccessPath, Entity, Mode, Transport
 from oikos.domain.run import Identity
 from oikos.domain.session import Phase, State
 from oikos.ports import Message, Reply, Retrying, TextDelta, ToolSpec
@@ -121,6 +121,28 @@ async def test_a_mode_changed_between_gate_and_start_goes_back_to_the_gate(
         assert await house.refusals() == [refusal]
         assert not (workshop / "made").exists()
         assert await house.only(ev.RunStarted) == []
+
+
+@pytest.mark.parametrize(("mode", "refusal"), [(Mode.LOCKED, "target_locked"), (Mode.LOOK, "target_look_only")])
+async def test_so_does_the_mode_of_a_guest_that_the_command_reaches_through_its_node(
+    household: Open, workshop: Path, mode: Mode, refusal: str
+) -> None:
+    access = AccessPath(transport=Transport.PCT, via="box", guest="131")
+    guest = Entity(id="id-guest", kind="lxc", slug="guest", parent="id-box", access=access)
+    inside = "pct exec 131 -- touch /root/made"
+    script = plan(MAKE) + run(MAKE) + run(inside) + f"- refused: {refusal}\n  text: a\n- text: b\n"
+    model = Hooked(script, {"workshop": str(workshop)}, {})
+    async with household(model, targets=(local("box"), guest)) as house:
+
+        async def change() -> None:
+            await house.oikos.fleet.inventory()
+            await house.oikos.store.put_entity(replace(guest, mode=mode))
+
+        model.hooks[4] = change
+        await house.say("make it")
+        await house.approve()
+        assert await house.refusals() == [refusal]
+        assert inside not in [event.order.command for event in await house.only(ev.RunStarted)]
 
 
 async def test_a_target_that_is_gone_between_gate_and_start_is_refused(household: Open, workshop: Path) -> None:
