@@ -223,8 +223,8 @@ REFUSED: dict[str, tuple[Build, it.AgentIntent, Refusal]] = {
         no(Code.UNKNOWN_STEP, "Step 9 does not exist.", "The live plan's steps are 1, 2.")),
     # update_entity_attributes
     "facts about the way in": (
-        lambda: looking(RUN), write(RUN, "user", "demo.state", "Port"),
-        no(Code.NEEDS_OPERATOR, "Port, user: how a machine is reached is written by operators only.",
+        lambda: looking(RUN), write(RUN, "user", "demo.state", "Port", "net.eth0.key ", "port.open"),
+        no(Code.NEEDS_OPERATOR, "Port, net.eth0.key , user: how a machine is reached is written by operators only.",
            "Tell the operator what you found, with ask_operator or in the summary; do not write it.")),
     "facts without a run": (lambda: looking(RUN), write(""), NO_RUN),
     "facts of a run that nobody knows": (lambda: looking(RUN), write(OTHER), NO_RUN),

@@ -122,6 +122,10 @@ def test_only_an_exit_code_that_is_the_makings_own_proves_it(text: str, made: tu
     assert made_by(default_classifier().classify(text)) == made
 
 
+def test_a_text_whose_words_cannot_be_told_apart_proves_nothing() -> None:
+    assert made_by(replace(SAYS_CREATE, canonical=f"{CREATE} 'my web")) == ()
+
+
 def test_a_new_container_is_reached_through_its_node() -> None:
     assert entity_of(CREATED, PVE1, "150", entity_id="e-new", identity=SAYS_WEB) == WEB
 
@@ -268,6 +272,16 @@ def test_what_was_allowed_is_one_object_and_nothing_with_it(besides: NamedObject
     asked = session.ask("pct destroy 150", said, target=PVE1, step=3)
     assert isinstance(asked, NeedsTypedConfirmation)
     assert asked.phrase == "destroy 150 and 1 more"
+
+
+def test_a_thing_that_is_no_guest_is_not_what_the_plan_creates_whatever_its_name() -> None:
+    box = NamedObject(kind="container", name="150", verb="remove", risk=DESTROY)
+    gone = planned("docker rm -f 150", DESTROY, objects=(box,), preauthorise=PreAuthorisation(object=box))
+    plan = create_plan()
+    plan = replace(plan, steps=(*plan.steps, replace(step(PVE1, gone), seq=3)))
+    session = Session.opened().approved(plan, consent_id="k", items=(1,), phrases=("remove 150",))
+    said = verdict("docker rm -f 150", DESTROY, objects=(box,))
+    assert isinstance(session.ask("docker rm -f 150", said, target=PVE1, step=3), Admission)
 
 
 # ---- a guest that the inventory knows ------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from oikos.domain.admission import Admission
 from oikos.domain.gate import NeedsTypedConfirmation, Outcome
 from oikos.domain.plan import AfterFailed, StepStatus
 from oikos.domain.run import Exited, Lost, NeverStarted, RemoteState, RunOutcome, Signalled, TimedOut, Unknown
-from oikos.domain.verdict import Action, EffectKind, NamedObject
+from oikos.domain.verdict import Action, EffectKind, NamedObject, Risk
 
 SAID = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,))
 PHRASES = {"items": (1,), "phrases": ("destroy 131",)}
@@ -139,6 +139,22 @@ def test_a_command_that_destroys_more_than_its_object_asks_for_all_of_it() -> No
 def test_nor_where_only_the_shell_knows_what_else_it_destroys(actions: tuple[Action, ...]) -> None:
     said = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,), actions=actions)
     assert not held(destroy(ticked(), said=said))
+
+
+@pytest.mark.parametrize(
+    ("risks", "phrase"),
+    [
+        ((DESTROY,), "destroy 131"),
+        ((CHANGE, DESTROY, READ), "destroy 131"),
+        ((DESTROY, CHANGE, DESTROY, DESTROY), "destroy 131 and 2 more"),
+    ],
+)
+def test_the_phrase_counts_what_the_command_destroys_and_nothing_else(risks: tuple[Risk, ...], phrase: str) -> None:
+    """Also where one of them names no object."""
+    actions = [action(f"do {number}", risk) for number, risk in enumerate(risks)]
+    said = verdict(DESTROY_CMD, DESTROY, objects=(DESTROY_131,), actions=actions)
+    asked = destroy(Session.opened().approved(destroy_plan()), said=said)
+    assert asked == NeedsTypedConfirmation(why="It is destructive.", phrase=phrase)
 
 
 def test_a_guarded_effect_wants_the_very_bytes_that_were_approved() -> None:

@@ -33,7 +33,7 @@ from oikos.domain.admission import Admission
 from oikos.domain.consent import SNAPSHOT_ITEM
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import admit, admit_snapshot, plan_consent
-from oikos.domain.inventory import AccessPath, Entity, ExternalId, Inventory, Mode, Transport
+from oikos.domain.inventory import AccessPath, Entity, ExternalId, Inventory, Mode, Transport, UnknownName
 from oikos.domain.plan import Snapshot
 from oikos.domain.run import Identity, RunOrder
 from oikos.domain.snapshot import offers
@@ -64,6 +64,7 @@ def vm(**more: object) -> Entity:
     )  # fmt: skip
 
 
+BELOW_ITS_NODE = ExternalId(source="proxmox", namespace="home", value="pve1/qemu/400")
 VM_OFFER = Snapshot(target_id="e-vm", target="desk", node_id=PVE1.id, node="pve1", tool="qm", guest="400")
 
 
@@ -75,6 +76,7 @@ VM_OFFER = Snapshot(target_id="e-vm", target="desk", node_id=PVE1.id, node="pve1
         ("a node", PVE1, ()),
         ("a VM that an importer found", vm(), (VM_OFFER,)),
         ("a container reached by ssh", vm(kind="lxc"), (replace(VM_OFFER, tool="pct"),)),
+        ("a VM that an importer found below its node", vm(external=(BELOW_ITS_NODE,)), (VM_OFFER,)),
         ("a VM of which only it said its id itself", vm(external=()), ()),
         ("a VM that another source numbers", vm(external=(ExternalId(source="x", namespace="", value="400"),)), ()),
         ("an id that is no number", vm(external=(ExternalId(source="proxmox", namespace="", value="400; x"),)), ()),
@@ -244,6 +246,16 @@ def test_only_the_admission_of_that_very_change_will_do() -> None:
     assert isinstance(change, Admission)
     before = session.question("mkdir /x", verdict("mkdir /x", CHANGE), target=CT131)
     assert admit_snapshot(before, change, order(), OFFER, SAYS_SNAPSHOT) == OTHER
+
+
+def test_the_change_of_a_name_that_means_no_machine_takes_none() -> None:
+    session = chosen()
+    question = session.question(FIX, verdict(FIX, CHANGE), target=CT131)
+    change = admit(question)
+    assert isinstance(change, Admission)
+    nowhere = replace(question, target=UnknownName(name="paperless"))
+    assert admit_snapshot(nowhere, change, order(), OFFER, SAYS_SNAPSHOT) == OTHER
+    assert isinstance(admit_snapshot(question, change, order(), OFFER, SAYS_SNAPSHOT), Admission)
 
 
 def test_the_change_of_another_machine_takes_no_snapshot_of_this_one() -> None:
