@@ -34,7 +34,7 @@ from tests.domain.world import (
 from oikos.domain import events as ev
 from oikos.domain import intents as it
 from oikos.domain.admission import Admission
-from oikos.domain.agent_rules import ACCESS_KEYS, NO_PLAN_DIRECTIVE, open_steps
+from oikos.domain.agent_rules import ACCESS_KEYS, NO_PLAN_DIRECTIVE, open_steps, steers_access
 from oikos.domain.errors import Code, Refusal
 from oikos.domain.gate import admit
 from oikos.domain.plan import AfterFailed, PlanStatus, StepStatus
@@ -853,3 +853,14 @@ def test_a_failure_says_nothing_of_the_node_that_only_took_a_snapshot() -> None:
     session.write_back(session.run(FIX, verdict(FIX, CHANGE), step=1, outcome=Exited(code=1)))
     session.mark(1, StepStatus.FAILED, "no")
     session.must(FAILED)
+
+
+@pytest.mark.parametrize(
+    ("key", "steers"),
+    [
+        ("port", True), (" Port ", True), ("ssh.port", True), ("ssh:port", True), ("a.b:User", True), ("host_key", True),
+        ("listen_port", False), ("port.open", False), ("address_book", False), ("", False),
+    ],
+)  # fmt: skip
+def test_an_attribute_steers_the_way_in_by_the_last_part_of_its_name(key: str, steers: bool) -> None:
+    assert steers_access(key) is steers

@@ -32,8 +32,8 @@ ACCESS_KEYS = frozenset(
 
 
 def steers_access(key: str) -> bool:
-    """Whether an attribute says how a machine is reached, however it is prefixed."""
-    return key.strip().lower().rsplit(".", 1)[-1] in ACCESS_KEYS
+    """Whether an attribute says how a machine is reached, alone or as the last part of a name with dots or colons."""
+    return key.strip().lower().replace(":", ".").rpartition(".")[2] in ACCESS_KEYS
 
 
 def decide_agent(state: State, intent: it.AgentIntent, now: Instant) -> Decision:

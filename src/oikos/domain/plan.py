@@ -294,7 +294,7 @@ def names(text: str, thing: str) -> bool:
 
 def phrase_of(obj: NamedObject) -> str:
     """The typed confirmation for an object: `destroy 131` (SPEC §0)."""
-    name = obj.name.rstrip("/").rsplit("/", 1)[-1] or obj.name
+    name = obj.name.rstrip("/").rpartition("/")[2] or obj.name
     seen = text_for_people(name).replace("\n", "␤").replace("\t", "␉")  # what cannot be seen cannot be typed
     return f"{obj.verb or 'confirm'} {seen}".strip()
 

@@ -9,9 +9,6 @@ from oikos.domain.plan import Plan
 from oikos.domain.value import dataclass
 from oikos.domain.verdict import Action, Hop, HopKind, NamedObject, Risk, Verdict
 
-_CHILD_HOPS = {"guest": HopKind.PCT, "container": HopKind.DOCKER}
-"""Kinds of named objects that the inventory may hold as machines of their own, inside the machine they are named on."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
@@ -45,8 +42,8 @@ class Reach:
             outers = self._reached(outers, hop)
         if named.kind == "host":
             return self._reached(outers, Hop(kind=HopKind.SSH, name=named.name))
-        inside = Hop(kind=_CHILD_HOPS.get(named.kind, HopKind.MACHINE), name=named.name.removesuffix(".service"))
-        return self._reached(outers, inside)
+        # inside the machine that it is named on: every kind but ssh is looked for there
+        return self._reached(outers, Hop(kind=HopKind.MACHINE, name=named.name.removesuffix(".service")))
 
     def locked_behind_a_blind_hop(self) -> Entity | None:
         """A locked machine that a hop known only to the shell could lead to."""
@@ -126,12 +123,12 @@ class Reach:
 
 def _leads_to(entity: Entity, outer: Entity, hop: Hop) -> bool:
     if hop.kind is HopKind.SSH:
-        host = hop.name.rsplit("@", 1)[-1].rstrip(".").casefold()
+        host = hop.name.rpartition("@")[2].rstrip(".").casefold()
         access = entity.access
         return host in _names(entity) or (access is not None and not access.guest and access.address.casefold() == host)
     name = hop.name.casefold()
     guest = entity.access.guest.casefold() if entity.access is not None else ""
-    external = {each.value.rsplit("/", 1)[-1].casefold() for each in entity.external}
+    external = {each.value.rpartition("/")[2].casefold() for each in entity.external}
     return entity.parent == outer.id and (name == guest or name in external or name in _names(entity))
 
 

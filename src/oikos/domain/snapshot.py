@@ -25,7 +25,7 @@ def offers(changed: Iterable[Entity], inventory: Inventory) -> tuple[Snapshot, .
 
 
 def _offer(guest: Entity, inventory: Inventory) -> Snapshot | None:
-    tool, number, node = _TOOLS.get(guest.kind, ""), _number(guest), _node(guest, inventory)
+    tool, number, node = _TOOLS.get(guest.kind), _number(guest), _node(guest, inventory)
     if not tool or not _NUMBER.fullmatch(number) or node is None or node.mode is not Mode.ASK:
         return None
     if inventory.route(node) is None:
@@ -39,7 +39,7 @@ def _number(guest: Entity) -> str:
     """As an operator or an importer said it: what a guest says of itself would let it have another one put back."""
     if guest.access is not None and guest.access.transport is Transport.PCT:
         return guest.access.guest
-    known = (each.value.rsplit("/", 1)[-1] for each in guest.external if each.source == "proxmox")
+    known = (each.value.rpartition("/")[2] for each in guest.external if each.source == "proxmox")
     return next(known, "")
 
 
