@@ -858,8 +858,8 @@ def test_a_failure_says_nothing_of_the_node_that_only_took_a_snapshot() -> None:
 @pytest.mark.parametrize(
     ("key", "steers"),
     [
-        ("port", True), (" Port ", True), ("ssh.port", True), ("ssh:port", True), ("a.b:User", True), ("host_key", True),
-        ("listen_port", False), ("port.open", False), ("address_book", False), ("", False),
+        ("port", True), (" Port ", True), ("ssh.port", True), ("ssh:port", True), ("a.b:User", True),
+        ("host_key", True), ("listen_port", False), ("port.open", False), ("address_book", False), ("", False),
     ],
 )  # fmt: skip
 def test_an_attribute_steers_the_way_in_by_the_last_part_of_its_name(key: str, steers: bool) -> None:
