@@ -24,7 +24,11 @@ from oikos.domain.verdict import Risk
 
 @click.command()
 @click.argument("command", required=False)
-@click.option("--jsonl", is_flag=True, help='Read {"id","command"} a line from standard input, write a verdict a line.')
+@click.option(
+    "--jsonl",
+    is_flag=True,
+    help='Read {"id","command"}, and "stdin" if it is given any, a line from standard input; write a verdict a line.',
+)
 @click.option(
     "--teach",
     type=click.Choice(["read_only", "config_mutation"]),

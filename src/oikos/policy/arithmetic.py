@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oikos.policy.expand import plain_text
+from oikos.policy.expand import is_bare, plain_text
 from oikos.policy.parser import Node
 from oikos.policy.scene import Scene
 from oikos.policy.words import HOLE, has_glob
@@ -77,7 +77,7 @@ class Numbers:
         outermost = not self._set and not self._declarations
         for statement in tree.get("Stmts", ()) if outermost else ():
             command = statement.get("Cmd") or {}
-            if command.get("Type") != "DeclClause" or statement.get("Background"):
+            if command.get("Type") != "DeclClause" or statement.get("Background") or statement.get("Redirs"):
                 break
             args = command.get("Args", ())
             if [plain_text(arg["Value"]) for arg in args if not arg.get("Name") and arg.get("Value")] == ["-A"]:
@@ -110,9 +110,9 @@ class Numbers:
                 self.sets(node.get("Param", {}).get("Value", ""), node["Exp"].get("Word") or "")
             case _:
                 pass
-        name = node.get("Name")
-        if kind is None and isinstance(name, dict) and ("Value" in node or "Array" in node or "Append" in node):
-            self._assigned(name["Value"], node)
+        called = node.get("Name")
+        if kind is None and isinstance(called, dict) and ("Value" in node or "Array" in node or "Append" in node):
+            self._assigned(called["Value"], node)
 
     def _assigned(self, name: str, node: Node) -> None:
         if "Array" in node:
@@ -273,8 +273,10 @@ def _numeric(walker: Walker, statement: Node, piped: bool) -> bool:
         case "BinaryCmd" if command["Op"] == "||":
             return _numeric(walker, command["X"], piped) and _numeric(walker, command["Y"], piped)
         case "CallExpr" if not command.get("Assigns"):
-            words = [plain_text(word) for word in command.get("Args", ())]
-            return bool(words) and words[0] not in walker.functions and _counts(words, piped)
+            words = [_one_word(word) for word in command.get("Args", ())]
+            if not words or words[0] in walker.functions:
+                return False
+            return _counts(words, piped) or _KERNEL.fullmatch(_literally(statement)) is not None
         case _:
             return False
 
@@ -287,6 +289,14 @@ _TABLES = (
     ),
 )
 """Programs whose tables hold nothing but numbers and words of their own, and what takes a number out."""
+
+
+_KERNEL = re.compile(
+    r"cat /sys/class/(?:thermal/thermal_zone\d+/temp|hwmon/hwmon\d+/\w+_input|net/[\w.-]+/statistics/\w+)"
+    r"|awk \s*/\^?\w+:?/\s*\{\s*print \$2\s*;?\s*\} /proc/meminfo"
+    r"|cut -d ?[. ] -f ?1 /proc/(?:uptime|loadavg)"
+)
+"""Numbers that the kernel itself tells."""
 
 
 def _passes(walker: Walker, before: Node, last: Node) -> bool:
@@ -311,6 +321,12 @@ def _literally(statement: Node) -> str:
     return " ".join(word for word in words if word is not None) if None not in words else ""
 
 
+def _one_word(word: Node) -> str | None:
+    """The text of a word that stays one word; a pattern from the root may become several, none an option."""
+    text = plain_text(word)
+    return None if text is None or (is_bare(word) and has_glob(text) and text[:1] != "/") else text
+
+
 def _counts(words: list[str | None], piped: bool) -> bool:
     """Whether a program prints nothing but a number: `wc -l <FILE`, `nproc`, `date +%s`, `… | grep -c x`."""
     rest = words[1:]
@@ -318,13 +334,13 @@ def _counts(words: list[str | None], piped: bool) -> bool:
     match words[0]:
         case "wc":
             return piped and len(rest) == len(known) == 1 and re.fullmatch(r"-[lwcm]", known[0]) is not None
-        case "grep":
+        case "grep" if None not in rest:
             options = [word for word in known if word.startswith("-")]
-            operands = len(rest) - len(options)
-            alone = operands == 1 and piped
+            operands = [word for word in known if not word.startswith("-")]
             counts = any(re.fullmatch(r"-[ciEFvwx]*c[ciEFvwx]*", word) for word in options)
             plain = all(re.fullmatch(r"-[cqsiEFvwx]+", word) for word in options)
-            return counts and plain and alone and None not in rest
+            alone = len(operands) == 1 + (not piped) and not any(has_glob(word) for word in operands if word[:1] == "/")
+            return counts and plain and alone
         case "tr":
             return (
                 len(rest) == len(known) == 2
@@ -361,7 +377,10 @@ def judge(walker: Walker, node: Any, scene: Scene) -> None:
             continue
         if "Parts" in one:
             if not walker.numbers.expression(walker, one):
-                why = "The shell reckons with a value that is not known; a subscript in it would run a command."
+                why = (
+                    "The shell reckons with a value that is not known; a subscript in it would run a command. "
+                    "${NAME//[^0-9]/} leaves only digits."
+                )
                 walker.unclear("arithmetic.value", scene.source.span(one), why, scene)
                 return
         else:

@@ -38,7 +38,8 @@ def assigned(walker: Walker, node: Node, scene: Scene, kind: str) -> None:
     if node.get("Array"):
         for element in node["Array"].get("Elems", ()):
             if element.get("Index"):
-                walker.reckon(element["Index"], scene)
+                keyed = walker.numbers.is_keyed(name, scene)
+                (walker.expressions if keyed else walker.reckon)(element["Index"], scene)
             for word in walker.words(element.get("Value", {}), scene):
                 walker.wake(word, scene)
                 variable.tags |= word.tags

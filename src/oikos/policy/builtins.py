@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from oikos.domain.verdict import EffectKind, Risk
@@ -81,7 +82,7 @@ _ESCAPED = re.compile(r"\\x[0-9a-fA-F]|\\0?[0-7]{3}")
 
 
 def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
-    if len(words) > 1 and words[1].text.startswith("-v"):
+    if len(words) > 1 and _may_be(words[1], "-v"):
         name = words[2] if words[1].text == "-v" and len(words) > 2 else words[1]
         _assign_name(walker, name, scene)
         _wake_all(walker, words, scene)
@@ -114,8 +115,14 @@ def _printf(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 
 def _opens(word: Word) -> bool:
     """Whether a word that only the shell will know may turn into an option, or several words."""
+    if word.kind is WordKind.GLOB:
+        return fnmatchcase("-v", word.text)
     unknown = word.kind is WordKind.DYNAMIC and not word.values and not word.number
     return unknown and (word.splits or word.text[:1] in (HOLE, "-"))
+
+
+def _may_be(word: Word, option: str) -> bool:
+    return any(text.startswith(option) for text in word.spellings())
 
 
 def _assign_name(walker: Walker, word: Word, scene: Scene) -> None:
@@ -170,7 +177,7 @@ def _mapfile(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     for index, word in enumerate(words):
         if index and _opens(word):
             walker.unclear("shell.mapfile.callback", word.span, "This may turn into -C, which runs a command.", scene)
-        if word.text.startswith("-C"):
+        if _may_be(word, "-C"):
             walker.unclear("shell.mapfile.callback", word.span, "mapfile -C runs a command for every few lines.", scene)
             code = (
                 words[index + 1]
@@ -326,7 +333,7 @@ def _listing(*harmless: str) -> Handler:
 
 def _compgen(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     for index, word in enumerate(words[1:], 1):
-        if re.match(r"-[CFW]", word.text):
+        if _opens(word) or any(re.match(r"-[CFW]", text) for text in word.spellings()):
             walker.unclear("shell.compgen", word.span, f"{words[0].text} {word.text[:2]} runs code.", scene)
             code(walker, words[index + 1 : index + 2] or [Word(word.text[2:], span=word.span)], scene, words[0].text)
     return _quiet(walker, words, scene)
@@ -343,10 +350,13 @@ def _test(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     _wake_all(walker, words, scene)
     for index, word in enumerate(words[:-1]):
         after = words[index + 1]
-        named = word.text in ("-v", "-R") and not re.fullmatch(r"[A-Za-z_]\w*(?:\[\d*\])?", after.text)
+        named = {"-v", "-R"} & set(word.spellings()) and not re.fullmatch(r"[A-Za-z_]\w*(?:\[\d*\])?", after.text)
         # `[ $a ]` and `[ "$a" "$b" ]`: the first may turn into -v.
         if named or (after.splits and _opens(after)) or (index and _opens(word) and _opens(after)):
-            walker.unclear("shell.test.v", after.span, "test -v evaluates what stands in a subscript.", scene)
+            why = "test -v evaluates what stands in a subscript."
+            if not named:
+                why = f"This may turn into -v, and {why} In double quotes, beside a comparison, it cannot."
+            walker.unclear("shell.test.v", after.span, why, scene)
     _quiet(walker, words, scene, "test only compares.")
     return Flow(NOTHING, "", True)
 
@@ -358,8 +368,10 @@ def _plain(walker: Walker, words: list[Word], scene: Scene) -> Flow:
 
 def _wait(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     for word in words[1:]:
-        if word.text.startswith("-p") or _opens(word):
-            walker.unclear("shell.wait", word.span, "wait -p stores a number under a name, whose subscript is run.", scene)
+        if _may_be(word, "-p") or _opens(word):
+            walker.unclear(
+                "shell.wait", word.span, "wait -p stores a number under a name, whose subscript is run.", scene
+            )
     return _plain(walker, words, scene)
 
 

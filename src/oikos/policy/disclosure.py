@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from oikos.policy.words import HOLE, Tag, Tags, Word
 
 if TYPE_CHECKING:
     from oikos.policy.walk import Walker
+
+_MOST_NAMES = 256
 
 
 def secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
@@ -40,6 +43,12 @@ def secrets(walker: Walker, words: Sequence[Word], scene: Scene) -> bool:
     return hit
 
 
+def shown(this: Call) -> bool:
+    """Judge what a program shows that shows what its arguments hold."""
+    named = secrets(this.walker, arguments.shown(this), this.scene)
+    return named | devices(this) | runs(this) | listed(this)
+
+
 def devices(this: Call) -> bool:
     """Judge raw disks whose contents the program shows."""
     kinds = arguments.kinds_of(this)
@@ -55,6 +64,20 @@ def devices(this: Call) -> bool:
             )
             return True
     return False
+
+
+_READ_NAMES = frozenset("tar gtar bsdtar cpio wc sort du rsync find zip pax".split())
+"""Programs that take names of files from standard input."""
+
+
+def listed(this: Call) -> bool:
+    """Judge the names of files on standard input: `tar -cf - -T -`, `wc --files0-from=-`."""
+    text = this.scene.stdin.text
+    told = any(re.search(r"(?:^|[=T@])-$|^/dev/stdin$", word.text) for word in this.words)
+    if text is None or this.name not in _READ_NAMES or not (told or this.name in ("cpio", "pax")):
+        return False
+    names = re.split(r"[\n\0]", text)[:_MOST_NAMES]
+    return secrets(this.walker, [Word(one, span=this.span) for one in names], this.scene)
 
 
 _RECURSE = frozenset("rg ripgrep rgrep ag ack ugrep zip 7z 7za rsync restic borg".split())

@@ -129,7 +129,8 @@ class WordMaker:
                 cwd = self.walker.cwd
                 flow = self.walker.statements(part.get("Stmts", ()), scene)
                 self.walker.cwd = cwd
-                hints = (flow.text.strip(),) if flow.text else ()
+                read = scene.stdin.text or ""  # `$(cat)` is what it reads
+                hints = (flow.text.strip(),) if flow.text else tuple(read.split("\n")[:8]) if read.strip() else ()
                 lead = "/" if _prints_path(part.get("Stmts", ())) else ""
                 return Word(lead + HOLE, WordKind.DYNAMIC, span, not quoted, flow.tags, (), hints)
             case "ProcSubst":
@@ -236,7 +237,7 @@ class WordMaker:
         )
         path = variable.rooted and variable.complete and simple and all(one[:1] == "/" for one in variable.values)
         dirty = any(re.search(r"[\s*?\[]", value) or not value for value in texts)
-        splits = not quoted and (dirty or not texts) and not variable.one_word
+        splits = not quoted and (dirty or not texts) and (variable.blanks or not variable.one_word)
         return Word(
             "/" + HOLE if path else HOLE,
             WordKind.DYNAMIC,
@@ -286,6 +287,21 @@ def plain_text(word: Node) -> str | None:
             case _:
                 return None
     return "".join(out)
+
+
+def keeps_blanks(word: Node) -> bool:
+    """Whether what a word stands for may hold blanks: names of files, dynamic text in quotes."""
+    for part in word.get("Parts", ()):
+        match part.get("Type"):
+            case "Lit" if re.search(r"[*?]|\[[!^:]|\[\[", part["Value"]):
+                return True
+            case "ExtGlob":
+                return True
+            case "DblQuoted" if any(one.get("Type") != "Lit" for one in part.get("Parts", ())):
+                return True
+            case _:
+                pass
+    return False
 
 
 def is_bare(word: Node) -> bool:

@@ -127,9 +127,16 @@ def unknown(walker: Walker, words: list[Word], scene: Scene) -> Flow:
     """A program nobody described."""
     head = words[0]
     walker.unclear("program.unknown", head.span, f"The program {head.text} is not known.", scene)
+    _fed_unknown(walker, head, scene)
     carried.undescribed(walker, words, scene)
     disclosure.secrets(walker, words[1:], scene)
     return scene.stdin.plus(UNKNOWN)
+
+
+def _fed_unknown(walker: Walker, head: Word, scene: Scene) -> None:
+    """What is taught about a command was not taught about what it reads, which may be commands."""
+    if scene.stdin.piped:
+        walker.unclear("stdin.unknown", head.span, f"Nobody knows what {head.text} does with what it reads.", scene)
 
 
 def apply(walker: Walker, name: str, program: Program, words: list[Word], scene: Scene) -> Flow:
@@ -145,6 +152,7 @@ def apply(walker: Walker, name: str, program: Program, words: list[Word], scene:
         return EMPTY
     chosen = choice.choose(walker, name, program, words, scene)
     if chosen is None:
+        _fed_unknown(walker, words[0], scene)
         return scene.stdin.plus(UNKNOWN)
     rule, line = chosen.rule, chosen.line
     flow = _apply_rule(Call(walker, name, words, program, rule, line, scene, chosen.sub))
@@ -198,7 +206,7 @@ def _apply_rule(this: Call) -> Flow:
         handled = minis.HANDLERS[rule.handler](this)
         flow = handled if handled is not None else flow
     shows = not rule.names_only and rule.wraps is None
-    if shows and disclosure.secrets(walker, arguments.shown(this), scene) | disclosure.devices(this) | disclosure.runs(this):
+    if shows and disclosure.shown(this):
         flow = flow.plus(frozenset((Tag.SECRET,)))
     if rule.sink:
         disclosure.sent(this, flow.tags | (scene.stdin.tags & {Tag.SECRET}))

@@ -104,7 +104,12 @@ def is_secret(text: str, cwd: str = "") -> bool:
         original = _COPY.sub("", path)
         if _HARMLESS.search(path) or _HARMLESS.search(original):
             continue
-        if lies_in_a_run(path) or _SECRET.search(path) or _MEMORY.match(path) or (original != path and _SECRET.search(original)):
+        if (
+            lies_in_a_run(path)
+            or _SECRET.search(path)
+            or _MEMORY.match(path)
+            or (original != path and _SECRET.search(original))
+        ):
             return True
         if _SPREAD.search(path) and any(_glob_meets(path, known) for known in _WELL_KNOWN):
             return True

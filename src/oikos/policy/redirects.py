@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>"))
 _SCHEDULE = re.compile(r"/etc/(?:cron|anacron)|/var/spool/(?:ana)?cron")
 _NET = re.compile(r"^/dev/(?:tcp|udp)/([^/]*)")
+_STORED = re.compile(r"\{[A-Za-z_]\w*\[[^\n]*?\]\}[<>]")
+"""`{x[…]}>FILE` stores a number; parsers read it in different ways."""
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh", "python3", "python", "perl", "exec"))
 _COMPOSE = re.compile(r"(?:^|/)(?:docker-)?compose\.ya?ml$")
 
@@ -30,12 +32,12 @@ def apply(walker: Walker, stmt: Node, scene: Scene) -> tuple[Scene, bool, list[s
     if made == "copies" and any(_plain_word(one) == "/dev/null" for one in stmt["Redirs"] if one["Op"] == "<"):
         made = "nothing"
     reads = literals(stmt.get("Cmd")) | scene.reads
+    if _STORED.search(scene.source.text):
+        why = "The subscript that a descriptor is stored under is evaluated."
+        walker.unclear("arithmetic.value", scene.source.span(stmt), why, scene)
     for redirect in stmt["Redirs"]:
         op = redirect["Op"]
         number = redirect.get("N", {}).get("Value", "")
-        if "[" in number:  # `{x[…]}>FILE` stores the descriptor's number
-            why = "A subscript that a descriptor is stored under is evaluated."
-            walker.unclear("arithmetic.value", scene.source.span(redirect), why, scene)
         if op in ("<<", "<<-"):
             scene = replace(scene, stdin=replace(here_document(walker, redirect, scene), here=True))
             continue

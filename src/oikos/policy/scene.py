@@ -111,6 +111,8 @@ class Variable:
     """Set from a file pattern that begins with a slash as well: its other texts are paths of unknown length."""
     one_word: bool = False
     """A loop variable: the splitting has been done."""
+    blanks: bool = False
+    """But names of files, and what was quoted, may hold blanks: without quotes it is split once more."""
 
 
 UNKNOWN: Tags = frozenset((Tag.UNKNOWN,))

@@ -15,8 +15,8 @@ _SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000\u2028\u2029\u0085\ufeff") | 
 def deceptive(text: str, quoted: list[tuple[int, int]] | None = None) -> tuple[int, str] | None:
     """First deceptive character as (offset, sentence), or None.
 
-    Control and invisible characters, all that `domain/view.py` makes visible, are deceptive everywhere; odd spaces and look-alike operators only outside
-    `quoted`, the character ranges of quoted data.
+    Control and invisible characters, all that `domain/view.py` makes visible among them, are deceptive everywhere; odd
+    spaces and look-alike operators only outside `quoted`, the character ranges of quoted data.
     """
     for found in _ODD.finditer(text):
         char, at = found.group(), found.start()

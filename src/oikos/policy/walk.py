@@ -13,7 +13,7 @@ from typing import Any
 
 from oikos.domain.verdict import EffectKind, Risk
 from oikos.policy import arithmetic, assignments, danger, judge, paths, redirects
-from oikos.policy.expand import WordMaker, is_bare, plain_text
+from oikos.policy.expand import WordMaker, is_bare, keeps_blanks, plain_text
 from oikos.policy.findings import Finding, Report, Span, effects_of
 from oikos.policy.knowledge import Knowledge
 from oikos.policy.parser import Node, Parser
@@ -119,6 +119,7 @@ class Walker:
                         variable = self.variables.setdefault(loop["Name"]["Value"], Variable())
                         variable.one_word = True
                         for item in loop.get("Items", ()):
+                            variable.blanks |= keeps_blanks(item)
                             self._assigned(variable, item)
                         if "Items" not in loop:
                             variable.complete = False
@@ -156,6 +157,7 @@ class Walker:
                 variable = self.variables.setdefault(node["Name"]["Value"], Variable())
                 if "Array" in node:
                     for element in node["Array"].get("Elems", ()):
+                        variable.blanks |= keeps_blanks(element.get("Value", {}))
                         self._assigned(variable, element.get("Value", {}))
                     variable.one_word = True
                 elif node.get("Append") or node.get("Index"):
