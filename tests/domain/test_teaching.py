@@ -83,3 +83,14 @@ def test_teaching_never_lowers_a_text_that_merely_contains_the_taught_command(ta
     assert verdict.risk >= max(others, default=Risk.READ_ONLY)
     if verdict.risk is Risk.READ_ONLY:
         assert not verdict.has(EffectKind.UNCLASSIFIED)
+
+
+@pytest.mark.parametrize("stdin", ["delete all\n", None])
+def test_what_else_is_not_understood_stays_so_beside_a_taught_command(stdin: str | None) -> None:
+    """What it is fed is another finding: the rule says nothing of it."""
+    verdict = apply(CLASSIFIER.classify("mytool status --json", stdin), [RULE], "t1")
+    if stdin:
+        assert verdict.risk > Risk.READ_ONLY
+        assert verdict.has(EffectKind.UNCLASSIFIED)
+    else:
+        assert (verdict.risk, verdict.effects) == (Risk.READ_ONLY, ())

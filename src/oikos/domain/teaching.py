@@ -84,7 +84,8 @@ def apply(verdict: Verdict, rules: Iterable[TaughtRule], target_id: str) -> Verd
     if not changed:
         return verdict
     effects = verdict.effects
-    if not any(_is_unknown(reason) for reason in reasons):
+    left = [reason for reason in reasons if reason.risk > Risk.READ_ONLY and not reason.rule.startswith(TAUGHT)]
+    if not left:  # else another finding may be what is not understood
         effects = tuple(effect for effect in effects if effect.kind is not EffectKind.UNCLASSIFIED)
     risk = max((reason.risk for reason in reasons), default=Risk.READ_ONLY)
     ordered = tuple(sorted(reasons, key=lambda reason: -reason.risk.rank))
