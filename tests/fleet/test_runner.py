@@ -23,7 +23,7 @@ from oikos.domain.run import (
     TimedOut,
 )
 from tests.fleet.kit import Collect, admission, local, order, remote, route_to, run, runner
-from tests.fleet.servers import Server
+from tests.fleet.servers import Server, server
 from tests.wait import until, until_async
 
 pytestmark = pytest.mark.anyio
@@ -191,6 +191,22 @@ async def test_many_runs_at_once_share_one_connection(fleet: FleetRunner, sshd: 
                 tasks.start_soon(one, number)
     assert sorted(results) == [(n, Exited(code=0), b"%d\n" % n) for n in range(20)]
     assert len(sshd.connections()) == 1
+
+
+async def test_a_server_that_allows_few_sessions_is_waited_for(fleet: FleetRunner, tmp_path: Path) -> None:
+    with server(tmp_path, more="MaxSessions 2") as few:
+        entity, results = remote(few), []
+
+        async def one(number: int) -> None:
+            made, sink = order(entity, f"echo {number}; sleep 0.1", number=next(_numbers), supervised=False), Collect()
+            results.append((number, (await run(fleet, made, entity, sink)).outcome, sink.out))
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                for number in range(8):
+                    tasks.start_soon(one, number)
+        assert sorted(results) == [(n, Exited(code=0), b"%d\n" % n) for n in range(8)]
+        assert len(few.connections()) == 1
 
 
 async def test_the_probe_says_who_a_machine_is(fleet: FleetRunner, sshd: Server) -> None:

@@ -41,6 +41,10 @@ HOST_KEY_ALGORITHMS: Final = (
 )
 """One of each kind of key a server may hold."""
 
+CROWDED_S: Final = 0.1
+CROWDED_TIMES: Final = 10
+"""How often and how many times more a server is asked that opens no channel although none of ours is in use."""
+
 GRACE_S: Final = 0.5
 """After the exit status: how long the channel may stay open without a byte before it is closed."""
 GRACE_BYTES: Final = 8 * 1024 * 1024
@@ -57,6 +61,7 @@ class Link:
         self._connection = connection
         self._ready: deque[_Channel] = deque()
         self._slots = asyncio.Semaphore(MAX_CHANNELS)
+        self._held = 0
         self._refilling = False
         self.hellos: dict[Way, Hello] = {}
         """What the machines behind this connection said of themselves, by Way."""
@@ -111,22 +116,43 @@ class Link:
                 return channel
         try:
             async with asyncio.timeout(channel_s):
-                await self._slots.acquire()
-                return await self._open()
+                return await self._patiently()
         except TimeoutError:
             raise TargetError(f"{self.endpoint.name}: no channel within {channel_s:g} s (channel deadline)") from None
         except (asyncssh.Error, OSError) as error:
             raise TargetError(f"{self.endpoint.name}: the server opened no channel: {_first_line(error)}") from None
 
+    async def _patiently(self) -> _Channel:
+        """Open one; a server that allows no more for the moment is asked again while others of ours are in use.
+
+        sshd counts a session until its shell is reaped, which is later than the channel's end: without any other it is
+        asked a few times more.
+        """
+        alone = 0
+        while True:
+            await self._slots.acquire()
+            try:
+                return await self._open()
+            except asyncssh.ChannelOpenError:
+                alone = 0 if self._held else alone + 1
+                if alone > CROWDED_TIMES or not self.alive:
+                    raise
+            await asyncio.sleep(CROWDED_S)
+
     async def _open(self) -> _Channel:
         """Open one with a slot that is already held."""
+        self._held += 1
         try:
-            channel = _Channel(self._connection, self._slots.release)
+            channel = _Channel(self._connection, self._free)
         except BaseException:
-            self._slots.release()
+            self._free()
             raise
         await channel.reserve()
         return channel
+
+    def _free(self) -> None:
+        self._held -= 1
+        self._slots.release()
 
     def _refill(self) -> None:
         if self._reserve and not self._refilling and len(self._ready) < READY_CHANNELS and self.alive:
