@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.wait import until
@@ -19,10 +19,11 @@ def test_an_upgrade_outlives_a_cut_and_runs_once(lab: Lab) -> None:
     assert world.check("before") == []
     node.exec(f"pct snapshot {p.vmid} before && pct exec {p.vmid} -- apt-get update -o APT::Update::Error-Mode=any")
     half = "migrating ([7-9]|[1-3][0-9]) of 36"
-    cut = threading.Thread(target=lambda: node.ssh_cut(1.5, when_running=half, within_s=60))
-    cut.start()
-    assert node.ssh(f"pct exec {p.vmid} -- apt-get -y dist-upgrade > /root/said 2>&1").returncode == 255
-    cut.join()
+    with ThreadPoolExecutor(1) as beside:
+        cut = beside.submit(node.ssh_cut, 1.5, when_running=half, within_s=60)
+        done = node.ssh(f"pct exec {p.vmid} -- apt-get -y dist-upgrade > /root/said 2>&1")
+        assert done.returncode == 255, node.exec("cat /root/said").stdout
+        cut.result()
     assert world.truth()["finished"] == 0, "it is cut in the middle"
     until(lambda: node.ssh("true").returncode == 0, "the cable to be back", 20)
     assert world.check("after") != []
