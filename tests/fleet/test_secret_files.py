@@ -254,12 +254,19 @@ def identity(where: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_mode, found.st_uid, found.st_size, found.st_mtime_ns
 
 
-@pytest.mark.parametrize("plant", [_link_to_a_directory, _link_to_nothing, _file, _own_directory, _other_users])
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _link_to_a_directory,
+        _link_to_nothing,
+        _file,
+        _own_directory,
+        pytest.param(_other_users, marks=pytest.mark.needs_root),
+    ],
+)
 async def test_a_planted_directory_starts_nothing_and_gets_nothing(
     fleet: FleetRunner, sshd: Server, tmp_path: Path, plant: Callable[[Path, Path], None]
 ) -> None:
-    if plant is _other_users and os.geteuid():
-        pytest.skip("needs root")
     bait = tmp_path / "bait"
     bait.mkdir()
     entity = remote(sshd)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oikos.adapters.model.template import Hole, command, fill, fill_pattern, intent, words
+from oikos.adapters.model.template import Hole, command, fill, fill_known, fill_pattern, intent, words
 
 VALUES = {"host": "nas", "path": "/srv/a b/it's.txt", "pid": "12", "unit": "Wiki.service"}
 
@@ -94,3 +94,7 @@ def test_unbalanced_intents_and_commands_are_refused() -> None:
         intent("fix (it")
     with pytest.raises(ValueError, match="quotation"):
         words("echo 'a")
+
+
+def test_a_sentence_keeps_what_is_known_and_shows_what_is_not() -> None:
+    assert fill_known("Install {package} on {host}", {"package": "rsync"}) == "Install rsync on …"

@@ -11,7 +11,7 @@ from oikos.adapters.model.book import Act, Ask, Clause, Repair, Runbook, Symptom
 from oikos.adapters.model.learned import Learned
 from oikos.adapters.model.render import brief, matching, rows_of, sentence, step_of, wanted
 from oikos.adapters.model.talk import GaveUp, Ran, Talk, Turn
-from oikos.adapters.model.template import HOLE, Hole, command, fill
+from oikos.adapters.model.template import HOLE, Hole, command, fill, fill_known
 from oikos.adapters.model.transcript import Exchange
 
 HOSTS_AT_ONCE: Final = 8
@@ -133,7 +133,8 @@ class Play:
         """State the goal and read the inventory, in one response."""
         self.talk.queue.append(("set_goal", {"goal": self.fill_or(goal, self.book.title)}))
         if self.book.facts:
-            self.talk.queue.append(("search_facts", {"query": next(iter(self.book.facts))}))
+            query = fill_known(next(iter(self.book.facts)), self.learned.slots).partition("…")[0]
+            self.talk.queue.append(("search_facts", {"query": query}))
         listed = yield from self.talk.call("list_entities")
         for answer in self.talk.exchange.answers:
             if answer.call.name == "search_facts":
@@ -348,7 +349,7 @@ class Play:
         try:
             return fill(template, (learned or self.learned).slots)
         except Hole:
-            return HOLE.sub("…", otherwise)
+            return fill_known(otherwise, (learned or self.learned).slots)
 
 
 def _holds(act: Act, ran: Ran, learned: Learned) -> bool:

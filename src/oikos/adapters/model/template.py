@@ -52,6 +52,18 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
     return HOLE.sub(lambda found: _value(found, slots), template)
 
 
+def fill_known(template: str, slots: Mapping[str, str]) -> str:
+    """The text with the holes filled whose slots are known, and … for the others."""
+
+    def known(found: re.Match[str]) -> str:
+        try:
+            return _value(found, slots)
+        except Hole:
+            return "…"
+
+    return HOLE.sub(known, template)
+
+
 def fill_pattern(template: str, slots: Mapping[str, str]) -> str:
     """A regular expression whose holes match exactly the slots' values.
 
